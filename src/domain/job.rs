@@ -1,0 +1,200 @@
+//! The contract between the server and `tidegate job`: what a job is told and what it reports. It is
+//! the only wire format we own, versioned, the same for a child process and for a pod.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::ToolKind;
+use super::ids::{JobId, RootKey, Sha};
+use super::plan::Action;
+use super::rollout::Tool;
+
+/// The version that both sides must speak.
+pub const VERSION: u32 = 1;
+
+/// What a job does, with nothing left to choose at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Its id; the same id is never run twice (the server lets one process claim it).
+    pub id: JobId,
+    /// Plan or apply.
+    pub phase: Phase,
+    /// The root.
+    pub root: RootKey,
+    /// The pull's head, for additional data and logs.
+    pub head: Sha,
+    /// The tree to check out.
+    pub tree: Sha,
+    /// The tool to use; by default Terraform if installed, else OpenTofu.
+    pub tool: Option<ToolKind>,
+    /// The exact version that must be installed; for an apply the version that planned.
+    pub tool_version: Option<String>,
+    /// `-var-file`s relative to the root's directory.
+    pub var_files: Vec<String>,
+    /// `-backend-config` files relative to the root's directory.
+    pub backend_config: Vec<String>,
+    /// Further arguments of the tool, exact.
+    pub args: Vec<String>,
+    /// Whether the tool takes the state's own lock.
+    pub state_lock: StateLock,
+}
+
+/// Which phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// `init`, `plan`, `show`.
+    Plan,
+    /// `init`, then `apply` of the saved plan.
+    Apply,
+}
+
+/// Whether the tool locks the state while it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateLock {
+    /// `-lock=false`: plans for pulls, which must not hinder each other.
+    Off,
+    /// `-lock-timeout`: applies.
+    Wait,
+}
+
+/// Something a job says while it works; sent in batches, in order, each once or more (`seq` makes a repeat harmless).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobLine {
+    /// Counts from 1 within the job.
+    pub seq: u64,
+    /// What.
+    #[serde(flatten)]
+    pub what: JobEvent,
+}
+
+/// What a job says while it works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum JobEvent {
+    /// A step began.
+    StepStarted {
+        /// `checkout`, `init`, `plan`, `show`, `apply`.
+        step: String,
+    },
+    /// A step ended.
+    StepEnded {
+        /// Which.
+        step: String,
+        /// Well or not.
+        ok: bool,
+        /// Milliseconds.
+        took_ms: i64,
+    },
+    /// A line of readable log, secrets masked, no ANSI.
+    Log {
+        /// The step it belongs to.
+        step: String,
+        /// The line.
+        line: String,
+    },
+    /// The state of all resources of an apply, whole each time.
+    Resources {
+        /// In plan order.
+        resources: Vec<ResourceState>,
+    },
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum JobResult {
+    /// Planned; the plan file and its JSON were uploaded before.
+    Planned {
+        /// Which program made it.
+        tool: Tool,
+    },
+    /// Applied.
+    Applied {
+        /// Every resource `done`.
+        resources: Vec<ResourceState>,
+    },
+    /// The saved plan no longer fits the state; nothing was changed.
+    Stale {
+        /// The tool's own words.
+        failure: Failure,
+    },
+    /// Anything else that went wrong.
+    Failed {
+        /// What.
+        failure: Failure,
+        /// For an apply, where each resource stands.
+        resources: Vec<ResourceState>,
+        /// The tool left `errored.tfstate`, which was uploaded.
+        errored_state: bool,
+    },
+    /// Interrupted before it began to change anything.
+    Canceled,
+}
+
+/// What went wrong, as far as the tool or the job knows, secrets masked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The step.
+    pub step: String,
+    /// One line.
+    pub summary: String,
+    /// The tool's detail.
+    pub detail: String,
+    /// The file, relative to the repository.
+    pub file: Option<String>,
+    /// 1-based.
+    pub line: Option<usize>,
+    /// The source line that the tool quotes.
+    pub code: Option<String>,
+    /// The address it belongs to.
+    pub address: Option<String>,
+    /// Further errors, as `summary: detail` in one line each.
+    pub others: Vec<String>,
+}
+
+/// One resource while and after an apply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceState {
+    /// Its address.
+    pub address: String,
+    /// The key of a deposed object.
+    pub deposed: Option<String>,
+    /// What is done to it.
+    pub action: Action,
+    /// Where it stands as a whole.
+    pub state: ResourceStage,
+    /// For a replacement its two stages, in the order they ran (`delete`, `create`); else empty.
+    pub stages: Vec<ReplaceStage>,
+    /// Seconds in flight or taken.
+    pub seconds: u64,
+    /// The tool's error.
+    pub error: Option<String>,
+}
+
+/// Where a resource stands (the table of the spec).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceStage {
+    /// Approved, has not started.
+    Pending,
+    /// Running.
+    Applying,
+    /// Finished.
+    Done,
+    /// Failed, with the tool's error.
+    Failed,
+    /// The apply ended before it started.
+    NotApplied,
+}
+
+/// One of the two stages of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplaceStage {
+    /// `delete` or `create`.
+    pub what: String,
+    /// Where it stands.
+    pub state: ResourceStage,
+}

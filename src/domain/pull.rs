@@ -1,0 +1,109 @@
+//! The aggregate that a turn loads and stores: one pull request, what we know of it, and its
+//! current rollout. It changes only by `decide`.
+
+use serde::{Deserialize, Serialize};
+
+use super::approval::{Approval, Review};
+use super::ids::{Login, PullKey, Sha, Timestamp};
+use super::rollout::Rollout;
+
+/// Everything we keep of a pull.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Which one.
+    pub key: PullKey,
+    /// `owner/name` as last seen.
+    pub repo: String,
+    /// What the forge says of it; `None` until the first observation.
+    pub seen: Option<Seen>,
+    /// How many rollouts there were; numbers the next.
+    pub rollouts: u32,
+    /// What its head does.
+    pub rollout: Option<Rollout>,
+    /// Every approval given by comment, oldest first, those taken back left out.
+    pub approvals: Vec<Approval>,
+    /// The newest verdict of each reviewer.
+    pub reviews: Vec<Review>,
+    /// Comments already read (ids), newest last, bounded: a comment runs once however often it is delivered.
+    pub comments: Vec<u64>,
+    /// Set digests that an apply of this pull used, with the approvers: "another digest, which a run applied".
+    pub applied: Vec<AppliedDigest>,
+    /// Heads that a maintainer let run although the pull comes from a fork.
+    pub permitted: Vec<Sha>,
+    /// Whether the note was ever posted: a pull that reaches no root gets none.
+    pub noted: bool,
+}
+
+/// A set digest that was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedDigest {
+    /// `wave-N`.
+    pub wave: usize,
+    /// The digest.
+    pub digest: super::ids::Digest,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A pull as the forge shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// `owner/name`.
+    pub repo: String,
+    /// Tip of the pull's branch.
+    pub head: Sha,
+    /// The branch it wants to merge into.
+    pub base_ref: String,
+    /// That branch's tip as the forge last said it.
+    pub base: Sha,
+    /// Who opened it.
+    pub author: Login,
+    /// Its title, for pages only.
+    pub title: String,
+    /// Open, closed or merged.
+    pub state: PullState,
+    /// A draft takes no lock and cannot be applied.
+    pub draft: bool,
+    /// The head lives in another repository (another id, or one that is gone).
+    pub fork: bool,
+    /// The forge's `mergeable`: `None` while it computes.
+    pub mergeable: Option<bool>,
+    /// The forge's `updated_at`: an older observation never replaces a newer one.
+    pub updated: Timestamp,
+}
+
+/// Whether a pull can still merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullState {
+    /// Open.
+    Open,
+    /// Closed without a merge.
+    Closed,
+    /// Merged.
+    Merged,
+}
+
+impl Pull {
+    /// A pull of which nothing is known yet.
+    pub fn unseen(key: PullKey, repo: impl Into<String>) -> Self {
+        Self {
+            key,
+            repo: repo.into(),
+            seen: None,
+            rollouts: 0,
+            rollout: None,
+            approvals: Vec::new(),
+            reviews: Vec::new(),
+            comments: Vec::new(),
+            applied: Vec::new(),
+            permitted: Vec::new(),
+            noted: false,
+        }
+    }
+
+    /// Open as far as we know.
+    pub fn is_open(&self) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open)
+    }
+}

@@ -1,0 +1,90 @@
+//! What a change can touch: the blast radius (roots downstream) and the resources downstream, in the
+//! forms of the spec. Pure walks over the estate and the plans; it decides nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::RootKey;
+use super::plan::Action;
+
+mod resources;
+mod roots;
+
+pub use resources::{References, resources};
+pub use roots::blast;
+
+/// The blast radius and the by-resource list of a rollout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// Roots whose plan changes something.
+    pub changed: Vec<RootKey>,
+    /// Roots that read those, followed through; by wave, then depth, then name.
+    pub downstream: Vec<Downstream>,
+    /// Each changed resource that reaches something.
+    pub resources: Vec<ResourceReach>,
+}
+
+/// A root that reads a changed root, directly or through others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Downstream {
+    /// The reader.
+    pub root: RootKey,
+    /// Its layer, 1-based, in the waves of the whole radius.
+    pub wave: usize,
+    /// Reads on the way from the changed roots: 1 for a direct reader.
+    pub depth: usize,
+    /// The changed or downstream roots that it reads directly, sorted.
+    pub reads: Vec<RootKey>,
+    /// It comes after them by `waves.after` alone, without a read.
+    pub by_order: bool,
+    /// Planned in this run.
+    pub planned: bool,
+    /// What its reads can become.
+    pub class: Class,
+}
+
+/// What happens to a value that is read across roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// The value that is read changes.
+    Changes,
+    /// It is unknown until the apply, or the whole object is read.
+    MayChange,
+    /// It stays as it is.
+    Unchanged,
+}
+
+/// A changed resource and what depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceReach {
+    /// Its address without instance keys when all instances share the action, else with.
+    pub address: String,
+    /// Its root.
+    pub root: RootKey,
+    /// What happens to it.
+    pub action: Action,
+    /// Own root first, then by root; sorted.
+    pub reaches: Vec<Reached>,
+}
+
+/// A resource downstream.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Reached {
+    /// Its root.
+    pub root: RootKey,
+    /// Its address.
+    pub address: String,
+    /// How it was reached from another root.
+    pub through: Option<Through>,
+}
+
+/// The output by which a change crosses from one root into another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Through {
+    /// The output; `None` when the whole object is read.
+    pub output: Option<String>,
+    /// Whose output.
+    pub root: RootKey,
+    /// What the value becomes.
+    pub class: Class,
+}

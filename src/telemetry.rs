@@ -1,0 +1,1 @@
+//! Logs: one line per event, structured, secrets never in them.
