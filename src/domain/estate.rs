@@ -11,7 +11,7 @@ mod reached;
 mod state;
 mod survey;
 
-pub use reached::{Reached, ReachedRoot, Reason};
+pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use survey::survey;
 
 /// Roots, edges and what could not be read, each list sorted.

@@ -141,7 +141,7 @@ pub enum Event {
     Progress {
         /// Which.
         job: JobId,
-        /// Its steps so far.
+        /// Steps that began or ended.
         steps: Vec<Step>,
         /// Its resources, for an apply; empty when nothing is new.
         resources: Vec<ResourceState>,
@@ -193,6 +193,10 @@ pub struct Inspection {
     pub tree: Sha,
     /// The configuration at the base commit.
     pub config: RepoConfig,
+    /// Whether the head contains the base's tip.
+    pub undiverged: bool,
+    /// Authors and committers of the pull's commits.
+    pub committers: Vec<Login>,
     /// Reached roots.
     pub roots: Vec<InspectedRoot>,
     /// Their layers.

@@ -36,6 +36,10 @@ pub struct JobSpec {
     pub backend_config: Vec<String>,
     /// Further arguments of the tool, exact.
     pub args: Vec<String>,
+    /// The job whose saved plan is applied; `None` for a plan.
+    pub plan_of: Option<JobId>,
+    /// What the digest binds of the source, kept for the server; the job does not use it.
+    pub source: String,
     /// Whether the tool takes the state's own lock.
     pub state_lock: StateLock,
 }

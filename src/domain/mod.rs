@@ -4,7 +4,10 @@
 pub mod approval;
 pub mod command;
 pub mod config;
+pub mod inspect;
 pub mod decide;
+pub mod reply;
+pub mod page;
 pub mod digest;
 pub mod effect;
 pub mod estate;

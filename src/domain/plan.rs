@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod moved;
 mod parse;
+
+pub use moved::moved;
 pub use parse::{PlanError, parse};
 
 /// What one root would change.

@@ -14,12 +14,16 @@ pub struct Pull {
     pub key: PullKey,
     /// `owner/name` as last seen.
     pub repo: String,
+    /// When we first heard of it: a comment from before that is never run, however late it is found.
+    pub first_seen: Timestamp,
     /// What the forge says of it; `None` until the first observation.
     pub seen: Option<Seen>,
     /// How many rollouts there were; numbers the next.
     pub rollouts: u32,
     /// What its head does.
     pub rollout: Option<Rollout>,
+    /// Rollouts of earlier heads whose apply still runs; their results count for them only.
+    pub retired: Vec<Rollout>,
     /// Every approval given by comment, oldest first, those taken back left out.
     pub approvals: Vec<Approval>,
     /// The newest verdict of each reviewer.
@@ -86,13 +90,15 @@ pub enum PullState {
 
 impl Pull {
     /// A pull of which nothing is known yet.
-    pub fn unseen(key: PullKey, repo: impl Into<String>) -> Self {
+    pub fn unseen(key: PullKey, repo: impl Into<String>, at: Timestamp) -> Self {
         Self {
             key,
             repo: repo.into(),
+            first_seen: at,
             seen: None,
             rollouts: 0,
             rollout: None,
+            retired: Vec::new(),
             approvals: Vec::new(),
             reviews: Vec::new(),
             comments: Vec::new(),

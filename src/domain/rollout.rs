@@ -26,6 +26,10 @@ pub struct Rollout {
     pub base: Sha,
     /// The tree that is planned: the merge result of base and head; empty until inspected.
     pub tree: Sha,
+    /// Whether the head contains the base's tip.
+    pub undiverged: bool,
+    /// Authors and committers of the pull's commits: with `four_eyes` they approve nothing.
+    pub committers: Vec<Login>,
     /// When it began.
     pub started: Timestamp,
     /// When the last plan ended.
@@ -50,6 +54,10 @@ pub struct Rollout {
     pub applies: u32,
     /// How many jobs were made; numbers the next.
     pub jobs: u32,
+    /// The base's newer tip that is looked at once nothing is being applied.
+    pub moved_base: Option<Sha>,
+    /// Extra arguments that `plan -- ARGS` gave for every root.
+    pub args: Vec<String>,
 }
 
 /// Where a rollout stands before and beside its runs.
@@ -98,6 +106,10 @@ pub struct RootRun {
     pub replans_after: Vec<Read>,
     /// Steps of its newest job.
     pub steps: Vec<Step>,
+    /// The plan that was shown before the current one, to say what moved.
+    pub previous: Option<Planned>,
+    /// How often its current plan job was lost; a plan is tried once more, an apply never.
+    pub lost: u32,
 }
 
 /// Outputs of another root that a run reads.
@@ -119,6 +131,8 @@ pub enum PlanRun {
     Queued,
     /// Another pull holds its state.
     Blocked(Blocker),
+    /// It reads the state of this root, which has never been applied: it is planned after it.
+    AwaitsSource(RootKey),
     /// A job plans it.
     Running {
         /// The job.
@@ -374,7 +388,7 @@ impl Rollout {
         roots.into_iter().flatten().filter_map(|root| self.runs.get(root))
     }
 
-    /// The set digest of a wave over its roots that change something and are not yet applied; `None` while a plan is missing or nothing changes.
+    /// The set digest of a wave over its roots that change something; `None` while a plan is missing or when nothing changes.
     pub fn set_digest(&self, number: usize) -> Option<Digest> {
         if self.wave(number).any(|run| run.planned().is_none()) {
             return None;
@@ -401,6 +415,6 @@ impl Rollout {
             && self
                 .runs
                 .values()
-                .all(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Dropped { .. }))
+                .all(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Dropped { .. } | PlanRun::AwaitsSource(_)))
     }
 }

@@ -59,6 +59,8 @@ pub trait Source: Send + Sync {
     ) -> Result<Sha, SourceError>;
     /// The merge of base and head, as a tree.
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError>;
+    /// Whether `head` contains `base`.
+    async fn contains(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<bool, SourceError>;
     /// All paths of a commit or tree.
     async fn listing(&self, repo: &RepoRef, treeish: &Sha) -> Result<Arc<Listing>, SourceError>;
     /// A file of a commit or tree.

@@ -1,1 +1,41 @@
-//! stub
+//! Routes: webhooks, the side of the job contract that is ours, and pages. It turns requests into calls of `app` and answers
+//! into status codes; it decides nothing and knows no forge.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post, put};
+
+use crate::app::App;
+
+mod hook;
+mod jobs;
+mod pages;
+
+/// GitHub's payloads may have 25 MB.
+const HOOK_LIMIT: usize = 26 << 20;
+/// Saved plans and their JSON.
+const UPLOAD_LIMIT: usize = 512 << 20;
+
+/// All routes.
+pub fn router(app: Arc<App>) -> Router {
+    let hooks = Router::new()
+        .route("/webhooks/{forge}", post(hook::receive))
+        .layer(DefaultBodyLimit::max(HOOK_LIMIT));
+    let jobs = Router::new()
+        .route("/jobs/{id}/claim", post(jobs::claim))
+        .route("/jobs/{id}/source", get(jobs::source))
+        .route("/jobs/{id}/plan", get(jobs::saved_plan).put(jobs::put_plan))
+        .route("/jobs/{id}/plan.json", put(jobs::put_plan_json))
+        .route("/jobs/{id}/errored-state", put(jobs::put_errored_state))
+        .route("/jobs/{id}/lines", post(jobs::lines))
+        .route("/jobs/{id}/result", post(jobs::result))
+        .layer(DefaultBodyLimit::max(UPLOAD_LIMIT));
+    let pages = Router::new()
+        .route("/", get(pages::home))
+        .route("/healthz", get(pages::health))
+        .route("/r/{id}", get(pages::rollout))
+        .route("/r/{id}/log/{job}", get(pages::log));
+    hooks.merge(jobs).merge(pages).with_state(app)
+}

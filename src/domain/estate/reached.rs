@@ -60,3 +60,8 @@ impl Estate {
         unimplemented!()
     }
 }
+/// stub
+pub fn deleted(base: &Estate, head: &Estate) -> Vec<super::Root> {
+    let _ = (base, head);
+    unimplemented!()
+}

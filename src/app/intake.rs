@@ -1,0 +1,72 @@
+//! From a raw delivery to queued events: signature first, then the durable inbox, once per delivery id. Nothing is worked
+//! off here; a kill right after the answer loses nothing.
+
+use http::HeaderMap;
+
+use super::App;
+use crate::domain::event::{Event, Incoming, What};
+use crate::domain::ids::{PullKey, RepoKey};
+use crate::domain::pull::PullState;
+use crate::ports::forge::HookError;
+use crate::ports::store::{Accepted, Received, StoreError};
+
+/// Why a delivery was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// It is not the forge's, or no delivery at all.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// It could not be stored: the forge should know that we do not have it.
+    #[error("the inbox cannot be written")]
+    Store(#[from] StoreError),
+    /// No such forge.
+    #[error("no forge `{0}` is in the settings")]
+    UnknownForge(String),
+}
+
+/// Takes a delivery.
+pub async fn receive(app: &App, forge: &str, headers: &HeaderMap, body: &[u8]) -> Result<Accepted, IntakeError> {
+    let connection = app.forges.get(forge).ok_or_else(|| IntakeError::UnknownForge(forge.to_owned()))?;
+    let delivery = connection.hooks.verify(headers, body)?;
+    let mut events = Vec::new();
+    for incoming in &delivery.incoming {
+        events.extend(events_of(app, forge, incoming).await?);
+    }
+    let received = Received {
+        forge: forge.to_owned(),
+        id: delivery.id,
+        name: delivery.event,
+        ignored: delivery.ignored,
+        events,
+        at: app.clock.now(),
+    };
+    let accepted = app.store.accept(&received).await?;
+    app.ring();
+    Ok(accepted)
+}
+
+/// The events that something incoming makes, each with the pull that it concerns.
+pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Vec<(PullKey, Event)>, StoreError> {
+    let repo = RepoKey { forge: forge.to_owned(), id: incoming.repo_id };
+    let key = |number: &u64| PullKey { repo: repo.clone(), number: *number };
+    Ok(match &incoming.what {
+        What::Pull { number, seen: Some(seen) } => vec![(key(number), Event::Seen(Box::new(seen.clone())))],
+        What::Pull { number, seen: None } => vec![(key(number), Event::Look(incoming.repo.clone()))],
+        What::Comment { number, comment } => {
+            vec![(key(number), Event::Comment(incoming.repo.clone(), comment.clone()))]
+        }
+        What::Review { number, review, .. } => {
+            vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))]
+        }
+        What::Recheck { head, pulls } => pulls.iter().map(|number| (key(number), Event::Recheck(head.clone()))).collect(),
+        What::Push { branch, tip } => app
+            .store
+            .pulls()
+            .await?
+            .into_iter()
+            .filter(|pull| pull.key.repo == repo)
+            .filter(|pull| pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open && seen.base_ref == *branch))
+            .map(|pull| (pull.key, Event::BaseMoved { branch: branch.clone(), tip: tip.clone() }))
+            .collect(),
+    })
+}

@@ -1,0 +1,150 @@
+//! The only reader of a turn: gathers what the decision about one event needs into a value. It reads; it never writes.
+
+use std::collections::BTreeMap;
+
+use super::{App, Connection, FlowError};
+use crate::domain::approval::{Permission, Review, Verdict};
+use crate::domain::command::{self, Command, Reading};
+use crate::domain::config::{ApprovalSource, Requirement};
+use crate::domain::decide::Facts;
+use crate::domain::event::{AuthorKind, Comment, CommentKind, Event};
+use crate::domain::ids::{Login, PullKey, Sha};
+use crate::domain::pull::Pull;
+use crate::domain::rollout::{Rollout, Stage};
+use crate::ports::forge::{ForgeError, PullRef};
+use crate::ports::source::Wanted;
+use crate::ports::store::Loaded;
+
+/// The pull as it was, or as it begins, and the facts for this event.
+pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> Result<(Pull, Facts), FlowError> {
+    let connection = app.connection(&key.repo)?;
+    let now = app.clock.now();
+    let pull = loaded.pull.clone().unwrap_or_else(|| Pull::unseen(key.clone(), repo_of(event), now));
+    let at = app.pull_ref(key, &pull.repo);
+    let command = command_of(event, &connection.login);
+    let comment = command.as_ref().map(|(comment, _)| *comment);
+    let mut facts = Facts {
+        now,
+        locks: loaded.locks.clone(),
+        fresh: None,
+        permission: None,
+        base_tip: None,
+        teams: teams(app, connection, pull.rollout.as_ref()).await?,
+        reviews: None,
+        estate: None,
+        server: app.server(connection),
+    };
+    if needs_look(&pull, event, comment) {
+        facts.fresh = Some(connection.forge.pull(&at).await?);
+    }
+    if let Some(comment) = comment {
+        facts.permission = Some(connection.forge.permission(&at.repo, &comment.by).await?);
+    }
+    if let Some(rollout) = &pull.rollout {
+        if let Some((_, Command::Apply(_) | Command::Approve { .. })) = &command {
+            facts.base_tip = base_tip(app, connection, &at, rollout).await?;
+        }
+        if needs_reviews(rollout, event, command.as_ref().map(|(_, command)| command)) {
+            facts.reviews = Some(reviews(connection, &at).await?);
+        }
+        if matches!(event, Event::JobEnded { .. } | Event::Inspected(_)) && rollout.stage == Stage::Ready && rollout.tree != Sha::new("") {
+            facts.estate = Some(app.source.estate(&at.repo, &rollout.tree, &rollout.config).await?);
+        }
+    }
+    if let Event::Inspected(inspection) = event {
+        facts.estate = Some(app.source.estate(&at.repo, &inspection.tree, &inspection.config).await?);
+    }
+    Ok((pull, facts))
+}
+
+/// The name of the repository, when the event is the first that we hear of a pull.
+fn repo_of(event: &Event) -> String {
+    match event {
+        Event::Seen(seen) => seen.repo.clone(),
+        Event::Look(repo) | Event::Comment(repo, _) | Event::Review(repo, _) => repo.clone(),
+        _ => String::new(),
+    }
+}
+
+/// The command of a new comment by a person.
+fn command_of<'a>(event: &'a Event, login: &str) -> Option<(&'a Comment, Command)> {
+    let Event::Comment(_, comment) = event else { return None };
+    if comment.author != AuthorKind::Person || comment.kind == CommentKind::Edited {
+        return None;
+    }
+    match command::read(&comment.body, login) {
+        Reading::Command(command) => Some((comment, command)),
+        _ => None,
+    }
+}
+
+/// A command acts on the pull as it is now, and a pull of which we know nothing must be looked at.
+fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
+    match event {
+        Event::Seen(_) => false,
+        Event::Look(_) => true,
+        Event::Comment(..) => comment.is_some(),
+        Event::Review(..) => pull.seen.is_none(),
+        _ => false,
+    }
+}
+
+fn needs_reviews(rollout: &Rollout, event: &Event, command: Option<&Command>) -> bool {
+    let by_review = rollout.config.approval == ApprovalSource::PrReview || rollout.config.apply.requires.contains(&Requirement::Approved);
+    match event {
+        Event::Review(..) => true,
+        Event::Look(_) => by_review,
+        _ => by_review && matches!(command, Some(Command::Apply(_) | Command::Approve { .. })),
+    }
+}
+
+/// The base's tip as it is now: an apply must not run on plans that do not know it.
+async fn base_tip(app: &App, connection: &Connection, at: &PullRef, rollout: &Rollout) -> Result<Option<Sha>, FlowError> {
+    if rollout.stage != Stage::Ready {
+        return Ok(None);
+    }
+    let access = connection.forge.git_access(&at.repo).await?;
+    let wanted = Wanted { pull: at.number, head: rollout.head.clone(), base_ref: rollout.base_ref.clone() };
+    Ok(Some(app.source.fetch(&at.repo, &access, &wanted, None).await?))
+}
+
+/// Reviews with what each reviewer may do; only verdicts that can count are asked about.
+async fn reviews(connection: &Connection, at: &PullRef) -> Result<Vec<(Review, Permission)>, FlowError> {
+    let mut known = Vec::new();
+    for review in connection.forge.reviews(at).await? {
+        let may = match review.verdict {
+            Verdict::Approved | Verdict::ChangesRequested => connection.forge.permission(&at.repo, &review.by).await?,
+            Verdict::Commented | Verdict::Dismissed => Permission::None,
+        };
+        known.push((review, may));
+    }
+    Ok(known)
+}
+
+/// Members of every team that the settings of reached roots name. A team that does not exist has none.
+async fn teams(app: &App, connection: &Connection, rollout: Option<&Rollout>) -> Result<BTreeMap<String, Vec<Login>>, FlowError> {
+    let mut teams = BTreeMap::new();
+    let names = rollout.iter().flat_map(|rollout| rollout.runs.values()).flat_map(|run| &run.settings.approvers);
+    for name in names {
+        let bare = name.trim_start_matches('@');
+        let Some((org, slug)) = bare.split_once('/') else { continue };
+        if teams.contains_key(bare) {
+            continue;
+        }
+        let key = (connection.login.clone(), bare.to_owned());
+        let members = match app.teams.get(&key).await {
+            Some(members) => members,
+            None => {
+                let members = match connection.forge.team(org, slug).await {
+                    Ok(members) => members,
+                    Err(ForgeError::NotFound(_)) => Vec::new(),
+                    Err(error) => return Err(error.into()),
+                };
+                app.teams.insert(key, members.clone()).await;
+                members
+            }
+        };
+        teams.insert(bare.to_owned(), members);
+    }
+    Ok(teams)
+}

@@ -1,0 +1,194 @@
+//! Performs effects after they were committed, at least once each. Every one is made so that a repeat is harmless; what
+//! fails is tried later in its lane, and what can never work is put aside with the reason.
+
+use secrecy::SecretString;
+
+use super::turn::{backoff_ms, chain};
+use super::{App, FlowError};
+use crate::domain::config;
+use crate::domain::effect::Act;
+use crate::domain::event::{Event, Inspection};
+use crate::domain::ids::{Login, Sha};
+use crate::domain::inspect::{Trees, inspect};
+use crate::domain::rollout::Refusal;
+use crate::ports::executor::Launch;
+use crate::ports::forge::{CommentDraft, ForgeError, PullRef, Receipt, Tried};
+use crate::ports::source::{Merged, SourceError, Wanted};
+use crate::ports::store::{Next, Pending, StoreError};
+
+/// How often an effect is tried before it is put aside.
+const TRIES: i64 = 60;
+/// How often a head is fetched before the pull is told that it cannot be read.
+const FETCHES: i64 = 6;
+
+/// Performs one effect and marks it.
+pub async fn perform(app: &App, pending: &Pending) -> Result<(), StoreError> {
+    app.store.begin_effect(pending).await?;
+    let next = match act(app, pending).await {
+        Ok(receipt) => Next::Done(receipt),
+        Err(FlowError::Store(error)) => return Err(error),
+        Err(error) => put_off(app, pending, &error),
+    };
+    app.store.finish_effect(pending, &next, app.clock.now()).await?;
+    app.ring();
+    Ok(())
+}
+
+fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
+    let why = chain(error);
+    let never = match error {
+        FlowError::Forge(ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::Conflict(_)) => pending.attempts >= 2,
+        FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
+        FlowError::UnknownForge(_) => true,
+        _ => pending.attempts >= TRIES,
+    };
+    if never {
+        tracing::error!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put aside");
+        return Next::GaveUp(why);
+    }
+    tracing::warn!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put off");
+    let wait_ms = match error {
+        FlowError::Forge(ForgeError::RateLimited { wait_ms }) => *wait_ms,
+        _ => backoff_ms(pending.attempts),
+    };
+    Next::Retry { at: app.clock.now().plus_ms(wait_ms), why }
+}
+
+async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> {
+    let connection = app.connection(&pending.pull.repo)?;
+    let pull = app.pull_ref(&pending.pull, &pending.repo);
+    let receipt = pending.receipt.clone().map(Receipt);
+    match &pending.effect.act {
+        Act::Check(report) => {
+            let receipt = connection.forge.put_check(&pull.repo, report, receipt.as_ref()).await?;
+            Ok(Some(receipt.0))
+        }
+        Act::Comment { marker, body } => {
+            let body = format!("{body}\n\n{marker}");
+            let tried = if pending.attempts > 0 { Tried::Perhaps } else { Tried::Never };
+            let draft = CommentDraft { body: &body, marker, receipt: receipt.as_ref(), tried };
+            Ok(Some(connection.forge.put_comment(&pull, &draft).await?.0))
+        }
+        Act::React { comment, reaction } => {
+            connection.forge.react(&pull, *comment, *reaction).await?;
+            Ok(None)
+        }
+        Act::Merge { head } => {
+            connection.forge.merge(&pull, head).await?;
+            Ok(None)
+        }
+        Act::Inspect { head, base_ref, base } => {
+            let wanted = Wanted { pull: pull.number, head: head.clone(), base_ref: base_ref.clone() };
+            let event = match look_into(app, &pull, &wanted, base).await {
+                Err(FlowError::Source(SourceError::Gone(what))) if pending.attempts >= FETCHES => gone(head, &what),
+                Err(error @ FlowError::Source(_)) if pending.attempts >= FETCHES => unreadable(head, &error),
+                other => other?,
+            };
+            app.store.enqueue(&[(pending.pull.clone(), event)], app.clock.now()).await?;
+            Ok(None)
+        }
+        Act::StartJob { job } => {
+            let token = SecretString::from(app.vault.job_token(job));
+            app.executor.start(&Launch { id: job.clone(), url: app.url_of_job(job), token }).await?;
+            Ok(None)
+        }
+        Act::CancelJob { job } => {
+            app.executor.cancel(job).await?;
+            Ok(None)
+        }
+    }
+}
+
+/// Fetches, merges and reads a head.
+async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha) -> Result<Event, FlowError> {
+    let forge = &app.connection(&pull.repo.key)?.forge;
+    let access = forge.git_access(&pull.repo).await?;
+    let (base, committers) = tokio::join!(app.source.fetch(&pull.repo, &access, wanted, Some(known_base)), forge.committers(pull));
+    let (base, committers) = (base?, committers?);
+    let head = &wanted.head;
+    let config = match read_config(app, pull, &base).await? {
+        Ok(config) => config,
+        Err(refusal) => return Ok(Event::Refused { head: head.clone(), refusal }),
+    };
+    let tree = match app.source.merge(&pull.repo, &base, head).await? {
+        Merged::Tree(tree) => tree,
+        Merged::Conflict(paths) => return Ok(Event::Refused { head: head.clone(), refusal: conflict(&wanted.base_ref, &paths) }),
+    };
+    match inspection(app, pull, &Read { base: &base, head, tree: &tree, committers }, &config).await? {
+        Ok(inspection) => Ok(Event::Inspected(Box::new(inspection))),
+        Err(refusal) => Ok(Event::Refused { head: head.clone(), refusal }),
+    }
+}
+
+/// Commits that were fetched and merged.
+struct Read<'a> {
+    base: &'a Sha,
+    head: &'a Sha,
+    tree: &'a Sha,
+    committers: Vec<Login>,
+}
+
+async fn inspection(app: &App, pull: &PullRef, read: &Read<'_>, config: &config::RepoConfig) -> Result<Result<Inspection, Refusal>, FlowError> {
+    let (listing, base_listing, estate, base_estate, undiverged) = tokio::try_join!(
+        app.source.listing(&pull.repo, read.tree),
+        app.source.listing(&pull.repo, read.base),
+        app.source.estate(&pull.repo, read.tree, config),
+        app.source.estate(&pull.repo, read.base, config),
+        app.source.contains(&pull.repo, read.base, read.head),
+    )?;
+    let trees = Trees {
+        head: read.head,
+        base: read.base,
+        tree: read.tree,
+        undiverged,
+        committers: read.committers.clone(),
+        listing: &listing,
+        base_listing: &base_listing,
+        estate: &estate,
+        base_estate: &base_estate,
+    };
+    Ok(inspect(&trees, config))
+}
+
+/// The configuration at the base commit: a change cannot loosen its own rule.
+async fn read_config(app: &App, pull: &PullRef, base: &Sha) -> Result<Result<config::RepoConfig, Refusal>, FlowError> {
+    let Some(bytes) = app.source.read(&pull.repo, base, config::FILE).await? else {
+        return Ok(Ok(config::RepoConfig::default()));
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(config::parse(&text).map_err(|problems| {
+        let lines: Vec<String> =
+            problems.iter().map(|problem| format!("- line {}, column {}: {}", problem.line, problem.column, problem.what)).collect();
+        Refusal {
+            title: format!("Not planned: `{}` has {}", config::FILE, if lines.len() == 1 { "an error".to_owned() } else { format!("{} errors", lines.len()) }),
+            text: format!("It is read from the base, commit `{}`:\n\n{}\n\nMend it there; then push, or type `plan`.", base.short(), lines.join("\n")),
+        }
+    }))
+}
+
+fn conflict(base_ref: &str, paths: &[String]) -> Refusal {
+    let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
+    let more = paths.len().saturating_sub(10);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Refusal {
+        title: format!("Not planned: it conflicts with `{base_ref}`"),
+        text: format!("What would be planned is the merge of both, and these paths conflict: {}{more}. Merge `{base_ref}` into the branch, resolve them and push.", named.join(", ")),
+    }
+}
+
+fn gone(head: &Sha, what: &str) -> Event {
+    let refusal = Refusal {
+        title: "Not planned: the commit is gone".to_owned(),
+        text: format!("`{}` cannot be fetched any more ({what}). Push again, or type `plan`.", head.short()),
+    };
+    Event::Refused { head: head.clone(), refusal }
+}
+
+fn unreadable(head: &Sha, error: &FlowError) -> Event {
+    tracing::error!(head = %head, why = %chain(error), "a head cannot be read");
+    let refusal = Refusal {
+        title: "Not planned: the repository cannot be read".to_owned(),
+        text: "Fetching it failed again and again; the server's log says why. Type `plan` to try again.".to_owned(),
+    };
+    Event::Refused { head: head.clone(), refusal }
+}

@@ -1,0 +1,217 @@
+//! What jobs fetch and report. A job proves with its token that it is this one job; what it uploads is sealed before it is
+//! kept; what it says becomes an event.
+
+use super::App;
+use super::vault::NotOurs;
+use crate::domain::digest::{self, Bound};
+use crate::domain::event::{Event, Outcome};
+use crate::domain::ids::JobId;
+use crate::domain::job::{Failure, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::plan;
+use crate::domain::pull::Pull;
+use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
+use crate::ports::forge::RepoRef;
+use crate::ports::source::SourceError;
+use crate::ports::store::{Blob, Job, JobState, LogLine, StoreError};
+
+/// Why a job's call is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// No such job, or not its token: 401.
+    #[error("no such job, or not its token")]
+    Unknown,
+    /// Another process has it, or it ended: 409.
+    #[error("another process has this job, or it ended")]
+    Taken,
+    /// What it asks for is not there: 404.
+    #[error("not there: {0}")]
+    Missing(&'static str),
+    /// The database: 503.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    /// git: 503.
+    #[error("the source failed")]
+    Source(#[from] SourceError),
+    /// What was kept cannot be opened: 500.
+    #[error(transparent)]
+    NotOurs(#[from] NotOurs),
+}
+
+/// Kinds of kept binaries.
+pub const PLAN: &str = "plan";
+const PLAN_JSON: &str = "plan-json";
+const ERRORED_STATE: &str = "errored-state";
+
+/// The job that a token opens.
+pub async fn authorize(app: &App, id: &JobId, token: &str) -> Result<Job, ReportError> {
+    if !app.vault.opens_job(id, token) {
+        return Err(ReportError::Unknown);
+    }
+    app.store.job(id).await?.ok_or(ReportError::Unknown)
+}
+
+/// Lets one process have the job.
+pub async fn claim(app: &App, job: &Job, nonce: &str) -> Result<JobSpec, ReportError> {
+    if job.state == JobState::Ended || !app.store.claim_job(&job.spec.id, nonce, app.clock.now()).await? {
+        return Err(ReportError::Taken);
+    }
+    Ok(job.spec.clone())
+}
+
+/// The tree to work on, as a tar.
+pub async fn source(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
+    let repo = RepoRef { key: job.pull.repo.clone(), name: job.repo.clone() };
+    Ok(app.source.archive(&repo, &job.spec.tree).await?)
+}
+
+/// The saved plan that this job applies.
+pub async fn saved_plan(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
+    let made_by = job.spec.plan_of.as_ref().ok_or(ReportError::Missing("this job applies no plan"))?;
+    let maker = app.store.job(made_by).await?.ok_or(ReportError::Missing("the job that planned"))?;
+    open(app, &maker, PLAN).await
+}
+
+/// Keeps something that the job uploads.
+pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<(), ReportError> {
+    let kind = kind.as_str();
+    let blob = Blob { kind: kind.to_owned(), bytes: app.vault.seal(&job.spec, kind, bytes) };
+    Ok(app.store.put_blob(&job.spec.id, &blob).await?)
+}
+
+/// What a job uploads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// The saved plan.
+    Plan,
+    /// `show -json` of it.
+    PlanJson,
+    /// `errored.tfstate`.
+    ErroredState,
+}
+
+impl Upload {
+    fn as_str(self) -> &'static str {
+        match self {
+            Upload::Plan => PLAN,
+            Upload::PlanJson => PLAN_JSON,
+            Upload::ErroredState => ERRORED_STATE,
+        }
+    }
+}
+
+async fn open(app: &App, job: &Job, kind: &'static str) -> Result<Vec<u8>, ReportError> {
+    let blob = app.store.blob(&job.spec.id, kind).await?.ok_or(ReportError::Missing(kind))?;
+    Ok(app.vault.open(&job.spec, kind, &blob.bytes)?)
+}
+
+/// Whether the job should go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Yes.
+    Yes,
+    /// Nobody waits for it any more: a plan stops, an apply never does.
+    No,
+}
+
+/// Takes lines: log, steps, resources; and a sign of life.
+pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, ReportError> {
+    let id = &job.spec.id;
+    let now = app.clock.now();
+    app.store.touch_job(id, now).await?;
+    let log: Vec<LogLine> = lines
+        .iter()
+        .filter_map(|line| match &line.what {
+            JobEvent::Log { step, line: text } => {
+                Some(LogLine { seq: i64::try_from(line.seq).unwrap_or(i64::MAX), step: step.clone(), line: text.clone() })
+            }
+            _ => None,
+        })
+        .collect();
+    if !log.is_empty() {
+        app.store.append_log(id, &log).await?;
+    }
+    if let Some(progress) = progress(id, lines) {
+        app.store.enqueue(&[(job.pull.clone(), progress)], now).await?;
+        app.ring();
+    }
+    let pull = app.store.load(&job.pull).await?.pull;
+    Ok(if job.spec.phase == Phase::Apply || pull.is_some_and(|pull| waits_for(&pull, id)) { Wanted::Yes } else { Wanted::No })
+}
+
+fn progress(job: &JobId, lines: &[JobLine]) -> Option<Event> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut resources = Vec::new();
+    for line in lines {
+        match &line.what {
+            JobEvent::StepStarted { step } => steps.push(Step { name: step.clone(), state: StepState::Running, took_ms: None }),
+            JobEvent::StepEnded { step, ok, took_ms } => {
+                let state = if *ok { StepState::Done } else { StepState::Failed };
+                steps.push(Step { name: step.clone(), state, took_ms: Some(*took_ms) });
+            }
+            JobEvent::Resources { resources: all } => resources.clone_from(all),
+            JobEvent::Log { .. } => {}
+        }
+    }
+    (!steps.is_empty() || !resources.is_empty()).then(|| Event::Progress { job: job.clone(), steps, resources })
+}
+
+/// Whether a run of the pull waits for this job.
+pub fn waits_for(pull: &Pull, job: &JobId) -> bool {
+    pull.rollout.iter().chain(&pull.retired).flat_map(|rollout| rollout.runs.values()).any(|run| {
+        matches!(&run.plan, PlanRun::Running { job: known, .. } if known == job)
+            || matches!(&run.apply, ApplyRun::Running { job: known, .. } if known == job)
+    })
+}
+
+/// Takes the result, once.
+pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), ReportError> {
+    let outcome = match result {
+        JobResult::Planned { tool } => planned(app, job, tool).await?,
+        JobResult::Applied { resources } => Outcome::Applied(resources.clone()),
+        JobResult::Stale { failure } => Outcome::Stale(failure.clone()),
+        JobResult::Failed { failure, resources, errored_state } => {
+            Outcome::Failed { failure: failure.clone(), resources: resources.clone(), errored_state: *errored_state }
+        }
+        JobResult::Canceled => Outcome::Canceled,
+    };
+    end(app, job, outcome).await?;
+    Ok(())
+}
+
+/// Ends a job, once; whoever comes second changes nothing.
+pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreError> {
+    let id = job.spec.id.clone();
+    let event = Event::JobEnded { job: id.clone(), outcome: Box::new(outcome) };
+    app.store.end_job(&id, &(job.pull.clone(), event), app.clock.now()).await?;
+    app.ring();
+    Ok(())
+}
+
+/// Reads the uploaded plan; the digest is made here, because the job has no key.
+async fn planned(app: &App, job: &Job, tool: &Tool) -> Result<Outcome, ReportError> {
+    let now = app.clock.now();
+    let json = open(app, job, PLAN_JSON).await?;
+    app.store.blob(&job.spec.id, PLAN).await?.ok_or(ReportError::Missing(PLAN))?;
+    let bound = Bound { root: &job.spec.root, tool, source: &job.spec.source, args: &job.spec.args };
+    let read = plan::parse(&json).and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    Ok(match read {
+        Ok((plan, digest)) => Outcome::Planned(Planned {
+            job: job.spec.id.clone(),
+            plan,
+            digest,
+            tool: tool.clone(),
+            at: now,
+            took_ms: now.since_ms(job.heartbeat),
+        }),
+        Err(error) => Outcome::Failed {
+            failure: Failure {
+                step: "show".to_owned(),
+                summary: "The plan cannot be read".to_owned(),
+                detail: error.to_string(),
+                ..Failure::default()
+            },
+            resources: Vec::new(),
+            errored_state: false,
+        },
+    })
+}

@@ -1,0 +1,240 @@
+//! What the forge shows: a pull's head, base and state, and when a new rollout begins. It starts nothing by itself
+//! but the inspection of a head.
+
+use super::Turn;
+use crate::domain::approval::{Permission, Review};
+use crate::domain::config::RepoConfig;
+use crate::domain::effect::{Act, CheckName, CheckReport, CheckState};
+use crate::domain::event::{Event, Inspection};
+use crate::domain::ids::{RolloutId, Sha};
+use crate::domain::pull::{PullState, Seen};
+use crate::domain::rollout::{ApplyRun, PlanRun, Refusal, Rollout, RootRun, Stage};
+
+impl Turn<'_> {
+    /// Takes what the forge answered when it was asked for this turn.
+    pub(super) fn adopt_fresh(&mut self) {
+        if let Some(fresh) = self.facts.fresh.clone() {
+            self.adopt(&fresh);
+        }
+        if let (Some(tip), Some(base_ref)) = (self.facts.base_tip.clone(), self.pull.rollout.as_ref().map(|rollout| rollout.base_ref.clone())) {
+            self.base_moved(&base_ref, &tip);
+        }
+        if let Some(reviews) = &self.facts.reviews {
+            self.pull.reviews =
+                reviews.iter().filter(|(_, may)| *may >= Permission::Write).map(|(review, _)| review.clone()).collect();
+        }
+    }
+
+    /// A snapshot that a delivery or the sweep brought. Deliveries promise no order: an older one changes nothing,
+    /// and one of the same second that differs is checked by a look at the forge.
+    pub(super) fn see(&mut self, seen: &Seen) {
+        let ambiguous = self.pull.seen.as_ref().is_some_and(|known| {
+            known.updated == seen.updated && (known.head != seen.head || known.state != seen.state)
+        });
+        self.adopt(seen);
+        if ambiguous {
+            self.events.push((self.pull.key.clone(), Event::Look(seen.repo.clone())));
+        }
+    }
+
+    fn adopt(&mut self, seen: &Seen) {
+        if self.pull.seen.as_ref().is_some_and(|known| known.updated > seen.updated) {
+            return;
+        }
+        let before = self.pull.seen.replace(seen.clone());
+        self.pull.repo.clone_from(&seen.repo);
+        if seen.state != PullState::Open {
+            self.finish(seen.state);
+            return;
+        }
+        let reopened = before.as_ref().is_some_and(|known| known.state != PullState::Open);
+        let moved = self.pull.rollout.as_ref().is_none_or(|rollout| {
+            rollout.head != seen.head || rollout.base_ref != seen.base_ref
+        });
+        if moved || reopened {
+            self.begin(Vec::new());
+        }
+        if before.is_some_and(|known| !known.draft) && seen.draft {
+            self.back_to_draft();
+        }
+    }
+
+    /// Begins a rollout of the head that is known, in place of the one before.
+    pub(super) fn begin(&mut self, args: Vec<String>) {
+        let Some(seen) = self.pull.seen.clone() else { return };
+        if let Some(old) = self.pull.rollout.take() {
+            self.retire(old, &seen.head);
+        }
+        self.pull.rollouts += 1;
+        let key = &self.pull.key;
+        let id = RolloutId::new(format!("{}-{}-{}-{}", key.repo.forge, key.repo.id, key.number, self.pull.rollouts));
+        let blocked_fork = seen.fork && !self.pull.permitted.contains(&seen.head);
+        let stage = if blocked_fork { Stage::Refused(fork_refusal(&seen.head)) } else { Stage::Inspecting };
+        self.pull.rollout = Some(Rollout {
+            id,
+            head: seen.head.clone(),
+            base_ref: seen.base_ref.clone(),
+            base: Sha::new(""),
+            tree: Sha::new(""),
+            undiverged: false,
+            committers: Vec::new(),
+            started: self.now(),
+            planned_at: None,
+            stage,
+            config: RepoConfig::default(),
+            runs: std::collections::BTreeMap::new(),
+            waves: Vec::new(),
+            edges: Vec::new(),
+            reach: None,
+            holes: Vec::new(),
+            apply: None,
+            applies: 0,
+            jobs: 0,
+            moved_base: None,
+            args,
+        });
+        if !blocked_fork {
+            self.inspect(seen.head, seen.base_ref, seen.base);
+        }
+    }
+
+    pub(super) fn inspect(&mut self, head: Sha, base_ref: String, base: Sha) {
+        self.act("inspect", Act::Inspect { head, base_ref, base });
+    }
+
+    /// An earlier rollout ends: its plans stop, its checks are closed, and an apply that runs goes on for its own head.
+    fn retire(&mut self, old: Rollout, new_head: &Sha) {
+        for run in old.runs.values() {
+            if let PlanRun::Running { job, .. } = &run.plan {
+                self.act(format!("cancel:{job}"), Act::CancelJob { job: job.clone() });
+            }
+        }
+        if old.head != *new_head {
+            for name in [CheckName::Plan, CheckName::Apply] {
+                let report = CheckReport {
+                    head: old.head.clone(),
+                    name,
+                    state: CheckState::Superseded,
+                    title: format!("superseded by {}", new_head.short()),
+                    summary: String::new(),
+                    url: Some(self.facts.server.pages.rollout(&old.id)),
+                };
+                self.act(check_slot(&report), Act::Check(report));
+            }
+        }
+        if old.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. })) {
+            self.pull.retired.push(old);
+        }
+    }
+
+    pub(super) fn review(&mut self, review: &Review) {
+        if self.facts.reviews.is_none() {
+            self.pull.reviews.retain(|known| !known.by.same(&review.by));
+            self.pull.reviews.push(review.clone());
+        }
+    }
+
+    /// Somebody pressed "re-run" on a check of this head.
+    pub(super) fn recheck(&mut self, head: &Sha) {
+        let current = self.pull.rollout.as_ref().is_some_and(|rollout| rollout.head == *head);
+        if current && self.pull.is_open() && !self.is_applying() {
+            self.begin(Vec::new());
+        }
+    }
+
+    /// The branch that this pull merges into has a new tip: the same head is read again on top of it, and what it
+    /// does not touch keeps its plans.
+    pub(super) fn base_moved(&mut self, branch: &str, tip: &Sha) {
+        if !self.pull.is_open() {
+            return;
+        }
+        let applying = self.is_applying();
+        let Some(rollout) = &mut self.pull.rollout else { return };
+        if rollout.base_ref != branch || rollout.base == *tip || matches!(rollout.stage, Stage::Refused(_)) && rollout.base == Sha::new("") {
+            return;
+        }
+        if applying {
+            rollout.moved_base = Some(tip.clone());
+            return;
+        }
+        let (head, base_ref) = (rollout.head.clone(), rollout.base_ref.clone());
+        self.inspect(head, base_ref, tip.clone());
+    }
+
+    pub(super) fn refused(&mut self, head: &Sha, refusal: &Refusal) {
+        if let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == *head) {
+            rollout.stage = Stage::Refused(refusal.clone());
+        }
+    }
+
+    /// The tree was read. A run whose source and settings are as before keeps its plan: the base's move does not matter to it.
+    pub(super) fn inspected(&mut self, inspection: &Inspection) {
+        if self.is_applying() {
+            if let Some(rollout) = &mut self.pull.rollout {
+                rollout.moved_base = Some(inspection.base.clone());
+            }
+            return;
+        }
+        let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) else { return };
+        let mut old = std::mem::take(&mut rollout.runs);
+        let keep = |run: &RootRun| rollout.config == inspection.config || matches!(run.apply, ApplyRun::Applied { .. });
+        for root in &inspection.roots {
+            let kept = old.remove(&root.root).filter(|run| {
+                run.source == root.source && run.settings == root.settings && run.state == root.state && keep(run)
+            });
+            let run = kept.unwrap_or_else(|| RootRun {
+                root: root.root.clone(),
+                reasons: root.reasons.clone(),
+                settings: root.settings.clone(),
+                state: root.state.clone(),
+                source: root.source.clone(),
+                closure: root.closure.clone(),
+                args: rollout.args.clone(),
+                plan: PlanRun::Queued,
+                apply: ApplyRun::None,
+                replans_after: Vec::new(),
+                steps: Vec::new(),
+                previous: None,
+                lost: 0,
+            });
+            rollout.runs.insert(root.root.clone(), RootRun { reasons: root.reasons.clone(), ..run });
+        }
+        rollout.base = inspection.base.clone();
+        rollout.tree = inspection.tree.clone();
+        rollout.undiverged = inspection.undiverged;
+        rollout.committers.clone_from(&inspection.committers);
+        rollout.config = inspection.config.clone();
+        rollout.waves.clone_from(&inspection.waves);
+        rollout.edges.clone_from(&inspection.edges);
+        rollout.holes.clone_from(&inspection.holes);
+        rollout.moved_base = None;
+        rollout.reach = None;
+        rollout.stage = Stage::Ready;
+        let dropped: Vec<RootRun> = old.into_values().collect();
+        for run in &dropped {
+            if let PlanRun::Running { job, .. } = &run.plan {
+                self.act(format!("cancel:{job}"), Act::CancelJob { job: job.clone() });
+            }
+        }
+    }
+
+    /// Whether a job of the current rollout applies, or a wave of its apply is being planned again.
+    pub(super) fn is_applying(&self) -> bool {
+        self.pull.rollout.as_ref().is_some_and(super::apply::is_busy)
+    }
+}
+
+/// The slot of a check: one per head and name.
+pub(super) fn check_slot(report: &CheckReport) -> String {
+    format!("check:{}:{}", report.name.as_str(), report.head)
+}
+
+fn fork_refusal(head: &Sha) -> Refusal {
+    Refusal {
+        title: "Not planned: the head comes from a fork".to_owned(),
+        text: format!(
+            "Nothing of a fork runs without a maintainer's word for exactly this head. Somebody with write access types `plan` to let `{}` run; a later push needs it again.",
+            head.short()
+        ),
+    }
+}

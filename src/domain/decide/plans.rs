@@ -1,0 +1,298 @@
+//! From queued plans to jobs, and from ended plans to what they mean together: who is planned again
+//! after whom, and what the change reaches. It applies nothing.
+
+use super::Turn;
+use crate::domain::config::LockMode;
+use crate::domain::effect::Act;
+use crate::domain::ids::{JobId, RootKey, StateKey};
+use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
+use crate::domain::lock::{Cause, Holder, Release};
+use crate::domain::plan::Plan;
+use crate::domain::reach::{Reach, blast, resources};
+use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Planned, Read, Rollout, RootRun, Stage};
+
+impl Turn<'_> {
+    /// Everything that follows from the state, until nothing more does.
+    pub(super) fn advance(&mut self) {
+        if !self.pull.is_open() {
+            return;
+        }
+        self.start_plans();
+        self.read_together();
+        self.let_go_of_unchanged();
+        self.advance_apply();
+        self.start_plans();
+        self.follow_base();
+    }
+
+    /// Starts a job for each queued plan that no other pull, and no apply of an earlier head, stands in the way of.
+    fn start_plans(&mut self) {
+        let Some(rollout) = &self.pull.rollout else { return };
+        if rollout.stage != Stage::Ready {
+            return;
+        }
+        let limit = match rollout.config.parallelism {
+            0 => self.facts.server.parallelism,
+            asked => asked.min(self.facts.server.parallelism),
+        };
+        let mut free = limit.saturating_sub(rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count());
+        let waiting: Vec<RootKey> = rollout
+            .waves
+            .iter()
+            .flatten()
+            .filter(|root| rollout.runs.get(*root).is_some_and(|run| matches!(run.plan, PlanRun::Queued | PlanRun::Blocked(_))))
+            .cloned()
+            .collect();
+        for root in waiting {
+            if self.is_held_up(&root) {
+                continue;
+            }
+            if free == 0 {
+                break;
+            }
+            free -= 1;
+            self.start_plan(&root);
+        }
+    }
+
+    /// Whether the root cannot be planned now; then it stands in line and says for whom it waits.
+    fn is_held_up(&mut self, root: &RootKey) -> bool {
+        let number = self.number();
+        let draft = self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        let Some(run) = self.run(root) else { return true };
+        let (state, name) = (run.state.clone(), run.root.clone());
+        let applying = self.pull.retired.iter().flat_map(|old| old.runs.values());
+        if applying.into_iter().any(|run| run.state == state && matches!(run.apply, ApplyRun::Running { .. })) {
+            return true;
+        }
+        let blocked = if draft { Vec::new() } else { self.locks.blocked(number, std::slice::from_ref(&state)) };
+        let Some(first) = blocked.first() else { return false };
+        self.locks = self.locks.join(number, &[(state, name)]);
+        let blocker = match &first.holder {
+            Some(holder) => {
+                Blocker { pull: holder.pull, by: holder.by.clone(), since: holder.since, ahead: first.ahead.clone() }
+            }
+            None => Blocker {
+                pull: first.ahead.first().copied().unwrap_or_default(),
+                by: "the line".into(),
+                since: self.now(),
+                ahead: first.ahead.iter().skip(1).copied().collect(),
+            },
+        };
+        if let Some(run) = self.run_mut(root) {
+            run.plan = PlanRun::Blocked(blocker);
+        }
+        true
+    }
+
+    fn start_plan(&mut self, root: &RootKey) {
+        self.hold_for_plan(root);
+        let now = self.now();
+        let Some(spec) = self.plan_spec(root) else { return };
+        let job = spec.id.clone();
+        if let Some(run) = self.run_mut(root) {
+            if let PlanRun::Done(planned) = &run.plan {
+                run.previous = Some(planned.clone());
+            }
+            run.plan = PlanRun::Running { job: job.clone(), since: now };
+            run.steps.clear();
+        }
+        self.jobs.push(spec);
+        self.act(format!("job:{job}"), Act::StartJob { job });
+    }
+
+    /// Under `locks: plan` the first plan takes the lock; otherwise a plan only has its turn.
+    fn hold_for_plan(&mut self, root: &RootKey) {
+        let number = self.number();
+        let Some(seen) = self.pull.seen.clone().filter(|seen| !seen.draft) else { return };
+        let mode = self.pull.rollout.as_ref().map(|rollout| rollout.config.locks).unwrap_or_default();
+        let states = self.states(std::slice::from_ref(root));
+        match mode {
+            LockMode::Plan => {
+                let holder = Holder { pull: number, by: seen.author, since: self.now(), cause: Cause::Plan };
+                if let Ok(locks) = self.locks.take(&states, &holder) {
+                    self.locks = locks;
+                }
+            }
+            LockMode::Apply => {
+                let keys: Vec<StateKey> = states.into_iter().map(|(state, _)| state).collect();
+                let (locks, freed) = self.locks.served(number, &keys);
+                self.locks = locks;
+                self.wake(&freed);
+            }
+        }
+    }
+
+    fn plan_spec(&mut self, root: &RootKey) -> Option<JobSpec> {
+        let rollout = self.pull.rollout.as_mut()?;
+        let id = next_job(rollout);
+        let run = rollout.runs.get(root)?;
+        Some(JobSpec {
+            version: VERSION,
+            id,
+            phase: Phase::Plan,
+            root: run.root.clone(),
+            head: rollout.head.clone(),
+            tree: rollout.tree.clone(),
+            tool: run.settings.tool,
+            tool_version: run.settings.version.clone(),
+            var_files: run.settings.var_files.clone(),
+            backend_config: run.settings.backend_config.clone(),
+            args: run.args.clone(),
+            plan_of: None,
+            source: run.source.clone(),
+            state_lock: StateLock::Off,
+        })
+    }
+
+    /// Once every plan is there: who reads outputs that change, and what the change reaches.
+    fn read_together(&mut self) {
+        let now = self.now();
+        let facts = self.facts;
+        let Some(rollout) = &mut self.pull.rollout else { return };
+        if rollout.apply.is_none() {
+            wait_for_unapplied_sources(rollout);
+        }
+        if !rollout.is_planned() || rollout.reach.is_some() {
+            return;
+        }
+        rollout.planned_at = Some(now);
+        mark_replans(rollout);
+        if let Some(estate) = &facts.estate {
+            let plans: Vec<(RootKey, &Plan)> = rollout
+                .runs
+                .values()
+                .filter_map(|run| Some((run.root.clone(), &run.planned()?.plan)))
+                .collect();
+            let changed =
+                plans.iter().filter(|(_, plan)| plan.changes_something()).map(|(root, _)| root.clone()).collect();
+            rollout.reach = Some(Reach {
+                changed,
+                downstream: blast(estate, &rollout.config, &plans),
+                resources: resources(estate, &plans),
+            });
+        }
+    }
+
+    /// A root that plans no change is not held.
+    fn let_go_of_unchanged(&mut self) {
+        let number = self.number();
+        let Some(rollout) = &self.pull.rollout else { return };
+        let unchanged: Vec<RootKey> = rollout
+            .runs
+            .values()
+            .filter(|run| !run.is_applied() && run.replans_after.is_empty())
+            .filter(|run| run.planned().is_some_and(|planned| !planned.plan.changes_something()))
+            .filter(|run| {
+                let held = self.locks.locks.get(&run.state).and_then(|lock| lock.holder.as_ref());
+                held.is_some_and(|holder| holder.pull == number && holder.cause == Cause::Plan)
+            })
+            .map(|run| run.root.clone())
+            .collect();
+        if unchanged.is_empty() {
+            return;
+        }
+        let (locks, freed) = self.locks.release(number, &Release::Roots(&unchanged));
+        self.locks = locks;
+        self.wake(&freed);
+    }
+
+    /// A move of the base that came while something was being applied is looked at afterwards.
+    fn follow_base(&mut self) {
+        if self.is_applying() {
+            return;
+        }
+        let Some(rollout) = &mut self.pull.rollout else { return };
+        let Some(tip) = rollout.moved_base.take() else { return };
+        if rollout.base != tip {
+            let (head, base_ref) = (rollout.head.clone(), rollout.base_ref.clone());
+            self.inspect(head, base_ref, tip);
+        }
+    }
+
+    pub(super) fn run(&self, root: &RootKey) -> Option<&RootRun> {
+        self.pull.rollout.as_ref()?.runs.get(root)
+    }
+
+    pub(super) fn run_mut(&mut self, root: &RootKey) -> Option<&mut RootRun> {
+        self.pull.rollout.as_mut()?.runs.get_mut(root)
+    }
+}
+
+/// The next job's id: valid as a Kubernetes name, and the same whenever the same turn is decided again.
+pub(super) fn next_job(rollout: &mut Rollout) -> JobId {
+    rollout.jobs += 1;
+    JobId::new(format!("{}-{}", rollout.id, rollout.jobs))
+}
+
+/// A plan that failed because its source's state is not there yet waits for a source that this change creates.
+fn wait_for_unapplied_sources(rollout: &mut Rollout) {
+    let changing: Vec<RootKey> = rollout.runs.values().filter(|run| awaits_or_changes(run)).map(|run| run.root.clone()).collect();
+    for edge in rollout.edges.clone() {
+        if !changing.contains(&edge.source) {
+            continue;
+        }
+        let Some(run) = rollout.runs.get_mut(&edge.reader) else { continue };
+        if matches!(&run.plan, PlanRun::Failed { failure, .. } if failure.summary.contains("Unable to find remote state")) {
+            run.plan = PlanRun::AwaitsSource(edge.source);
+        }
+    }
+}
+
+fn awaits_or_changes(run: &RootRun) -> bool {
+    run.changes_something() || matches!(run.plan, PlanRun::AwaitsSource(_))
+}
+
+/// Marks the readers of outputs that change: they are planned again on real values.
+fn mark_replans(rollout: &mut Rollout) {
+    let reads: Vec<(RootKey, Read)> = rollout
+        .edges
+        .iter()
+        .filter(|edge| rollout.wave_of(&edge.source) < rollout.wave_of(&edge.reader))
+        .filter_map(|edge| {
+            let source = rollout.runs.get(&edge.source)?;
+            if source.is_applied() || rollout.runs.get(&edge.reader)?.is_applied() {
+                return None;
+            }
+            Some((edge.reader.clone(), changed_read(source.planned()?, edge)?))
+        })
+        .collect();
+    for run in rollout.runs.values_mut() {
+        run.replans_after = reads.iter().filter(|(reader, _)| *reader == run.root).map(|(_, read)| read.clone()).collect();
+    }
+    // Whoever reads a root that is planned again may see other outputs of it as well.
+    for wave in rollout.waves.clone() {
+        for root in wave {
+            let again: Vec<Read> = rollout
+                .edges
+                .iter()
+                .filter(|edge| edge.reader == root && rollout.wave_of(&edge.source) < rollout.wave_of(&edge.reader))
+                .filter(|edge| rollout.runs.get(&edge.source).is_some_and(|source| !source.replans_after.is_empty() && !source.is_applied()))
+                .map(|edge| Read { source: edge.source.clone(), outputs: edge.outputs.clone().unwrap_or_default(), unknown: true })
+                .collect();
+            let Some(run) = rollout.runs.get_mut(&root) else { continue };
+            for read in again {
+                if !run.replans_after.iter().any(|known| known.source == read.source) {
+                    run.replans_after.push(read);
+                }
+            }
+        }
+    }
+}
+
+fn changed_read(source: &Planned, edge: &crate::domain::estate::Edge) -> Option<Read> {
+    let read: Vec<_> = source
+        .plan
+        .outputs
+        .iter()
+        .filter(|output| edge.outputs.as_ref().is_none_or(|used| used.contains(&output.name)))
+        .collect();
+    if read.is_empty() {
+        return None;
+    }
+    Some(Read {
+        source: edge.source.clone(),
+        outputs: edge.outputs.as_ref().map(|_| read.iter().map(|output| output.name.clone()).collect()).unwrap_or_default(),
+        unknown: read.iter().any(|output| output.unknown),
+    })
+}

@@ -1,0 +1,149 @@
+//! From two trees and their estates to what a head reaches: the value that a rollout starts from.
+//! Pure; fetching, merging and parsing happened before.
+
+use super::config::RepoConfig;
+use super::estate::{Estate, Hole, RootKind, deleted};
+use super::event::{InspectedRoot, Inspection};
+use super::ids::{RootKey, Sha};
+use super::rollout::Refusal;
+use super::tree::Listing;
+
+/// What was read of a head and of the base that it merges into.
+#[derive(Debug)]
+pub struct Trees<'a> {
+    /// The pull's head.
+    pub head: &'a Sha,
+    /// The base's tip.
+    pub base: &'a Sha,
+    /// The tree of their merge.
+    pub tree: &'a Sha,
+    /// Whether the head contains the base's tip.
+    pub undiverged: bool,
+    /// Authors and committers of the pull's commits.
+    pub committers: Vec<super::ids::Login>,
+    /// All paths of the merge.
+    pub listing: &'a Listing,
+    /// All paths of the base.
+    pub base_listing: &'a Listing,
+    /// The estate of the merge.
+    pub estate: &'a Estate,
+    /// The estate of the base.
+    pub base_estate: &'a Estate,
+}
+
+/// What the change reaches; an error is a cycle that the configuration's `waves.after` makes.
+pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Refusal> {
+    let changed = trees.listing.changed_since(trees.base_listing);
+    let reached = trees.estate.reached(&changed, config).map_err(|cycle| cycle_refusal(&cycle))?;
+    let roots = reached
+        .roots
+        .into_iter()
+        .filter_map(|reached| {
+            let root = trees.estate.root(&reached.root)?;
+            let (source, closure) = trees.estate.source_of(&reached.root, trees.listing);
+            Some(InspectedRoot {
+                settings: config.for_root(root.key.dir()),
+                root: reached.root,
+                reasons: reached.reasons,
+                state: root.state.clone(),
+                source,
+                closure,
+            })
+        })
+        .collect();
+    let mut inspection = Inspection {
+        head: trees.head.clone(),
+        base: trees.base.clone(),
+        tree: trees.tree.clone(),
+        config: config.clone(),
+        undiverged: trees.undiverged,
+        committers: trees.committers.clone(),
+        roots,
+        waves: reached.waves,
+        edges: reached.edges,
+        holes: Vec::new(),
+    };
+    inspection.holes = holes(trees, &inspection, &changed);
+    Ok(inspection)
+}
+
+fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
+    let path: Vec<String> = cycle.iter().map(|root| format!("`{root}`")).collect();
+    Refusal {
+        title: "Not planned: `waves.after` makes a cycle".to_owned(),
+        text: format!(
+            "`waves.after` in `.tidegate.yaml` puts these roots after one another: {}. Take one of them out.",
+            path.join(" → ")
+        ),
+    }
+}
+
+/// Lines for the note: what of the reached part could not be read, roots that left, roots that are only probable.
+fn holes(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<Hole> {
+    let near = |path: &str| {
+        inspection.roots.iter().any(|root| root.closure.iter().any(|part| is_within(path, part)))
+            || changed.iter().any(|changed| changed == path)
+    };
+    let mut holes: Vec<Hole> = trees.estate.holes.iter().filter(|hole| near(&hole.path)).cloned().collect();
+    holes.extend(deleted(trees.base_estate, trees.estate).into_iter().map(|root| Hole {
+        path: root.key.dir().to_owned(),
+        line: 0,
+        what: format!(
+            "The root `{}` is removed by this change. Its state stays as it is, and so does everything in it: nothing is destroyed by this pull.",
+            root.key
+        ),
+    }));
+    let touched = |dir: &str| changed.iter().any(|path| is_within(path, dir));
+    holes.extend(trees.estate.roots.iter().filter(|root| root.kind == RootKind::Probable && touched(root.key.dir())).map(|root| {
+        Hole {
+            path: root.key.dir().to_owned(),
+            line: 0,
+            what: format!(
+                "`{}` configures a provider but declares no backend: probably a root, and not planned. A `backend` block makes it one; `roots.ignore` silences this.",
+                root.key
+            ),
+        }
+    }));
+    for (state, owners) in &trees.estate.shared_states {
+        if owners.iter().any(|owner| inspection.roots.iter().any(|root| root.root == *owner)) {
+            let names: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
+            holes.push(Hole {
+                path: owners.first().map(|owner| owner.dir().to_owned()).unwrap_or_default(),
+                line: 0,
+                what: format!("{} write one state, `{state}`. They share one lock.", names.join(", ")),
+            });
+        }
+    }
+    holes.sort();
+    holes.dedup();
+    holes
+}
+
+/// Whether `path` is `part` or lies below it, by path component.
+pub fn is_within(path: &str, part: &str) -> bool {
+    part == "." || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_within_by_component() {
+        for (path, part, within) in [
+            ("test222/main.tf", "test", false),
+            ("test/main.tf", "test", true),
+            ("test", "test", true),
+            ("main.tf", ".", true),
+            ("a/b/c.tf", "a/b", true),
+        ] {
+            assert_eq!(is_within(path, part), within, "{path} in {part}");
+        }
+    }
+
+    #[test]
+    fn a_cycle_is_told_with_its_path_and_the_way_out() {
+        let refusal = cycle_refusal(&["a".to_owned().into(), "b".to_owned().into(), "a".to_owned().into()]);
+        assert!(refusal.text.contains("`a` → `b` → `a`"), "{}", refusal.text);
+    }
+}

@@ -1,0 +1,332 @@
+//! Replies to commands: each names the rule, its value now and the way out (`examples/notes.md` 5). Only words; nothing is
+//! decided here.
+
+use super::command;
+use super::config::Requirement;
+use super::estate::Reason;
+use super::ids::{Digest, Login, RootKey, Sha};
+use super::lock::Blocked;
+use super::pull::{Pull, PullState};
+use super::rollout::{Apply, ApplyStage, Rollout, Stage, WaveState};
+
+/// `help`.
+pub fn help() -> String {
+    format!("{}\n\nWhat this pull can use now stands at the end of the note; `status` says where it stands.", command::usage())
+}
+
+/// A command in an edited comment.
+pub fn edited() -> String {
+    "Not run: edits of a comment run nothing. Write the command in a new comment.".to_owned()
+}
+
+/// A command that needs write access.
+pub fn no_write_access(by: &Login) -> String {
+    format!("Not done: this needs write access to the repository, and `{by}` does not have it. Ask somebody who has.")
+}
+
+/// An author's or committer's approval.
+pub fn four_eyes(by: &Login) -> String {
+    format!("Not approved: `approvers.four_eyes` is on, and `{by}` is the author or a committer of this change. Somebody else approves.")
+}
+
+/// An approval by somebody whom the settings do not name.
+pub fn not_named(by: &Login, named: &[Login]) -> String {
+    let names: Vec<String> = named.iter().map(|login| format!("`{login}`")).collect();
+    let who = if names.is_empty() { "nobody who exists".to_owned() } else { names.join(", ") };
+    format!("Not approved: `approvers` of these roots names {who}, not `{by}`.")
+}
+
+/// A command on a closed pull.
+pub fn not_open(state: Option<PullState>) -> String {
+    let state = match state {
+        Some(PullState::Merged) => "merged",
+        _ => "closed",
+    };
+    format!("Not done: this pull is {state}. Only `unlock`, `status` and `help` work here.")
+}
+
+/// Nothing is known of the pull yet.
+pub fn not_seen() -> String {
+    "Not done: this pull is being read for the first time. Try again in a moment.".to_owned()
+}
+
+/// Something is being applied.
+pub fn applying(root: &RootKey) -> String {
+    format!("Not done: `{root}` is being applied. Wait for its result; it comes as a comment.")
+}
+
+/// A second `apply`.
+pub fn already_applying(apply: &Apply) -> String {
+    format!("Already applying for `{}`, now at wave {}. The comment above follows it.", apply.by, apply.wave)
+}
+
+/// An apply before the plans are there.
+pub fn still_planning(rollout: &Rollout) -> String {
+    format!(
+        "Not done: the plan of `{}` is still running. The note says when it is there; then type it again.",
+        rollout.head.short()
+    )
+}
+
+/// The base has commits that the plans do not know.
+pub fn base_moved(rollout: &Rollout) -> String {
+    format!(
+        "Not applied: `{}` moved on from `{}` since the plan. What it touches is planned again on top of it; type `apply` once the note shows it.",
+        rollout.base_ref,
+        rollout.base.short()
+    )
+}
+
+/// Nothing to apply.
+pub fn nothing_to_apply(head: &Sha) -> String {
+    format!("Nothing to apply: no root changes at `{}`.", head.short())
+}
+
+/// An apply after one that failed.
+pub fn failed_before(root: &RootKey) -> String {
+    format!("Not applied: the last apply of `{root}` failed, and its plan is spent. Type `plan -d {}` to plan what is left.", quoted(root))
+}
+
+/// A draft.
+pub fn draft() -> String {
+    "Not applied: the pull is a draft. Mark it ready for review, then type `apply`.".to_owned()
+}
+
+/// A wave that there is not.
+pub fn no_such_wave(wave: usize, waves: usize) -> String {
+    let have = match waves {
+        0 => "this pull has no waves".to_owned(),
+        1 => "this pull has `wave-1` only".to_owned(),
+        last => format!("this pull has `wave-1` to `wave-{last}`"),
+    };
+    format!("There is no `wave-{wave}`: {have}.")
+}
+
+/// A root without a plan in the way of an apply.
+pub fn no_plan(root: &RootKey) -> String {
+    format!(
+        "Not applied: `{root}` has no plan that could be applied, so its wave is not complete. Mend it and push, or type `plan -d {0}`; `apply -d ROOT` applies other roots.",
+        quoted(root)
+    )
+}
+
+/// A wave whose plan will be made again.
+pub fn no_digest_yet(wave: usize) -> String {
+    format!("Not approved: `wave-{wave}` has no digest to approve now. It changes nothing, or it is planned again once the waves before it are applied; its digest then stands in the apply comment.")
+}
+
+/// An approval of a digest that is not the current one.
+pub fn other_digest(typed: &str, now: &[String]) -> String {
+    let typed = super::ids::Digest::from_hex(typed.strip_prefix("tg1:").unwrap_or(typed));
+    let now = if now.is_empty() { "nothing waits for an approval now".to_owned() } else { now.join(", ") };
+    format!("Not approved: `{typed}` is not what is planned now; {now}. Review the note, then approve what it shows.")
+}
+
+/// Nothing waits.
+pub fn nothing_to_approve() -> String {
+    "Nothing to approve: no wave shows a digest that changes something.".to_owned()
+}
+
+/// `confirm_destructive` with addresses that were not named.
+pub fn unconfirmed(wave: usize, missing: &[(RootKey, String)], dying: &[(RootKey, String)]) -> String {
+    let names: Vec<String> = missing.iter().map(|(root, address)| format!("`{root}` `{address}`")).collect();
+    let lines: Vec<String> = dying.iter().map(|(root, address)| format!("confirm {} {address}", quoted(root))).collect();
+    let count = match dying.len() {
+        1 => "the 1 address was not named".to_owned(),
+        all if missing.len() == 1 => format!("1 of {all} addresses was not named"),
+        all => format!("{} of {all} addresses were not named", missing.len()),
+    };
+    format!(
+        "Not approved: `confirm_destructive` is on and {count}.\nMissing: {}. Type:\n```\napprove wave-{wave}\n{}\n```",
+        names.join(", "),
+        lines.join("\n")
+    )
+}
+
+/// `unapprove` without an approval.
+pub fn nothing_to_take_back(by: &Login) -> String {
+    format!("Nothing to take back: `{by}` has approved nothing here.")
+}
+
+/// A running apply is not canceled.
+pub fn cannot_cancel_apply(root: &RootKey) -> String {
+    format!("Not canceled: `{root}` is being applied, and an interrupted apply can lose what it created. What was queued is dropped.")
+}
+
+/// `unlock` while applying.
+pub fn unlock_while_applying(root: &RootKey) -> String {
+    format!("Not unlocked: `{root}` is being applied, and its lock stays until that ends.")
+}
+
+/// `unlock`.
+pub fn unlocked(roots: &[RootKey]) -> String {
+    if roots.is_empty() {
+        return "Nothing to unlock: this pull holds no lock.".to_owned();
+    }
+    let names: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
+    format!("Unlocked {}.", names.join(", "))
+}
+
+/// Locked by another pull.
+pub fn locked(blocked: &[Blocked], own: u64) -> String {
+    let lines: Vec<String> = blocked.iter().map(|blocked| locked_line(blocked, own)).collect();
+    lines.join("\n")
+}
+
+fn locked_line(blocked: &Blocked, own: u64) -> String {
+    let ahead: Vec<String> = blocked.ahead.iter().filter(|pull| **pull != own).map(|pull| format!("#{pull}")).collect();
+    let place = if ahead.is_empty() { "first".to_owned() } else { format!("in line after {}", ahead.join(", ")) };
+    match &blocked.holder {
+        Some(holder) => format!(
+            "Not done: `{root}` is locked by #{pull} (`{by}`, since {since} UTC). You are {place}; this pull is planned by itself when its turn comes. `unlock -d {quoted}` on #{pull} frees it.",
+            root = blocked.root,
+            pull = holder.pull,
+            by = holder.by,
+            since = holder.since.hour_minute(),
+            quoted = quoted(&blocked.root),
+        ),
+        None => format!("Not done: others wait for `{}` before you. You are {place}; this pull is planned by itself when its turn comes.", blocked.root),
+    }
+}
+
+/// A name that is no reached root.
+pub fn unknown_root(typed: &str, workspace: Option<&str>, known: &[&RootKey]) -> String {
+    let what = match workspace {
+        Some(workspace) if typed.is_empty() => format!("no root of this pull has the workspace `{workspace}`"),
+        Some(workspace) => format!("`{typed}` in the workspace `{workspace}` is no root that this pull reaches"),
+        None => format!("`{typed}` is no root that this pull reaches"),
+    };
+    let mut near: Vec<&&RootKey> = known.iter().collect();
+    near.sort_by_key(|root| (strsim::levenshtein(typed, &root.to_string()), root.to_string()));
+    let names: Vec<String> = near.iter().take(5).map(|root| format!("`{root}`")).collect();
+    match names.is_empty() {
+        true => format!("Not done: {what}; it reaches none."),
+        false => format!("Not done: {what}. It reaches {}{}.", names.join(", "), if known.len() > 5 { " and others" } else { "" }),
+    }
+}
+
+/// A requirement of `apply.requires` that does not hold.
+pub fn unmet(requirement: Requirement, mergeable: Option<bool>) -> String {
+    match requirement {
+        Requirement::Approved => "Not applied: `apply.requires` has `approved`, and no review approves this head. Ask for one, then type `apply`.".to_owned(),
+        Requirement::Mergeable if mergeable.is_none() => "Not applied: `apply.requires` has `mergeable`, and the forge has not said yet. Type `apply` again in a moment.".to_owned(),
+        Requirement::Mergeable => "Not applied: `apply.requires` has `mergeable`, and the head conflicts with its base. Resolve the conflict and push.".to_owned(),
+        Requirement::Undiverged => "Not applied: `apply.requires` has `undiverged`, and the base has commits that the head lacks. Update the branch, then type `apply`.".to_owned(),
+    }
+}
+
+/// `status`.
+pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootKey]) -> String {
+    let Some(rollout) = &pull.rollout else { return not_seen() };
+    let mut lines = vec![match &rollout.stage {
+        Stage::Inspecting => format!("`{}` is being read.", rollout.head.short()),
+        Stage::Refused(refusal) => format!("**{}**", refusal.title),
+        Stage::Ready => {
+            let done = rollout.runs.values().filter(|run| run.planned().is_some()).count();
+            format!("**{done} of {} planned** at `{}`: {}.", roots(rollout.runs.len()), rollout.head.short(), rollout.counts())
+        }
+    }];
+    for (index, (state, waits)) in waves.iter().enumerate() {
+        lines.push(format!("- `wave-{}` {}", index + 1, wave_in_words(state, waits.as_deref())));
+    }
+    let names: Vec<String> = held.iter().map(|root| format!("`{root}`")).collect();
+    lines.push(if names.is_empty() { "No lock is held.".to_owned() } else { format!("Locked by this pull: {}.", names.join(", ")) });
+    lines.join("\n")
+}
+
+/// Where a wave stands, as the end of a sentence.
+pub fn wave_in_words(state: &WaveState, waits: Option<&str>) -> String {
+    match state {
+        WaveState::Planning => "is being planned".to_owned(),
+        WaveState::NoChanges => "changes nothing".to_owned(),
+        WaveState::Waiting(digest) => {
+            let digest = digest.as_ref().map(|digest: &Digest| format!(" (`{digest}`)")).unwrap_or_default();
+            format!("waits for {}{digest}", waits.unwrap_or("an approval"))
+        }
+        WaveState::Open(digest) => format!("can be applied (`{digest}`)"),
+        WaveState::After(wave) => format!("comes after `wave-{wave}`"),
+        WaveState::Applying => "is being applied".to_owned(),
+        WaveState::Applied => "is applied".to_owned(),
+        WaveState::Refused(_) => "is refused: its plans changed after the approval".to_owned(),
+        WaveState::Failed => "has a root that failed".to_owned(),
+    }
+}
+
+/// Where an apply stands, in a few words.
+pub fn apply_in_words(stage: &ApplyStage) -> &'static str {
+    match stage {
+        ApplyStage::Planning => "planning on real outputs",
+        ApplyStage::Waiting(_) => "waiting for an approval",
+        ApplyStage::Applying => "applying",
+        ApplyStage::Done => "done",
+        ApplyStage::Failed => "failed",
+        ApplyStage::Refused(_) => "refused",
+    }
+}
+
+/// `explain PATH`: file, rule, roots.
+pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
+    let Some(rollout) = rollout.filter(|rollout| rollout.stage == Stage::Ready) else { return not_seen() };
+    let path = path.trim_start_matches("./");
+    let mut lines: Vec<String> = Vec::new();
+    for run in rollout.runs.values() {
+        let direct: Vec<String> = run
+            .reasons
+            .iter()
+            .filter(|reason| match reason {
+                Reason::Changed(changed) | Reason::File(changed) => changed == path,
+                Reason::Module { path: changed, .. } => changed == path,
+                Reason::Reads(_) | Reason::After(_) | Reason::Asked => path == run.root.dir(),
+            })
+            .map(reason_in_words)
+            .collect();
+        if !direct.is_empty() {
+            lines.push(format!("- `{}`: {}", run.root, direct.join("; ")));
+        } else if path == run.root.dir() {
+            let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
+            lines.push(format!("- `{}`: {}", run.root, all.join("; ")));
+        }
+    }
+    if lines.is_empty() {
+        return format!("`{path}` brings no root into this pull: it did not change here, or no root has, calls or reads it.");
+    }
+    let mut downstream: Vec<String> = rollout
+        .runs
+        .values()
+        .filter(|run| run.reasons.iter().all(|reason| matches!(reason, Reason::Reads(_) | Reason::After(_))))
+        .map(|run| {
+            let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
+            format!("- `{}`: {}", run.root, all.join("; "))
+        })
+        .filter(|line| !lines.contains(line))
+        .collect();
+    let mut text = format!("`{path}` is why these roots are here:\n\n{}", lines.join("\n"));
+    if !downstream.is_empty() {
+        downstream.sort();
+        text.push_str(&format!("\n\nand by what they read:\n\n{}", downstream.join("\n")));
+    }
+    text
+}
+
+/// Why a root is reached.
+pub fn reason_in_words(reason: &Reason) -> String {
+    match reason {
+        Reason::Changed(path) => format!("`{path}` changed, in its directory"),
+        Reason::Module { dir, path } => format!("`{path}` changed, in the module `{dir}` that it calls"),
+        Reason::File(path) => format!("it reads `{path}`, which changed"),
+        Reason::Reads(root) => format!("it reads the state of `{root}`"),
+        Reason::After(root) => format!("`waves.after` puts it after `{root}`"),
+        Reason::Asked => "somebody named it".to_owned(),
+    }
+}
+
+/// A root as it is typed after `-d`: quoted when it has to be.
+pub fn quoted(root: &RootKey) -> String {
+    let text = root.to_string();
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._:-".contains(c)) && !text.starts_with('-');
+    if plain { text } else { format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")) }
+}
+
+fn roots(count: usize) -> String {
+    if count == 1 { "1 root".to_owned() } else { format!("{count} roots") }
+}
