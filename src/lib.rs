@@ -16,4 +16,6 @@ pub mod sandbox;
 pub mod source;
 pub mod store;
 pub mod telemetry;
+pub mod serve;
+pub mod demo;
 pub mod web;

@@ -1,2 +1,118 @@
-//! The command line.
-fn main() {}
+//! The command line: `serve`, `demo` and `job`. It reads arguments and the environment, puts things together, and says what
+//! went wrong; everything else is in the library.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use secrecy::SecretString;
+
+use tidegate::{config, demo, runner, serve, telemetry};
+
+/// Plans, gates and applies Terraform and OpenTofu from pull requests.
+#[derive(Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve {
+        /// The settings; `TIDEGATE_…` variables win over it.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Run everything on this machine, with a small forge of our own and a sample repository.
+    Demo {
+        /// Play the session by itself, and exit 0 only if each step held.
+        #[arg(long)]
+        check: bool,
+        /// Where the sandbox forge listens.
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4140")]
+        forge: SocketAddr,
+        /// Where the server listens.
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4141")]
+        listen: SocketAddr,
+        /// Keep its data here instead of in a temporary folder.
+        #[arg(long, value_name = "FOLDER")]
+        data: Option<PathBuf>,
+    },
+    /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
+    #[command(hide = true)]
+    Job,
+}
+
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&anyhow::Error::new(error).context("the async runtime cannot start")),
+    };
+    let result = runtime.block_on(run(Cli::parse().command));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    match result {
+        Ok(code) => code,
+        Err(error) => failed(&error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the command line says what went wrong")]
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("tidegate: {error:#}");
+    ExitCode::FAILURE
+}
+
+async fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Serve { config } => serve_settings(config).await,
+        Command::Demo { check, forge, listen, data } => {
+            telemetry::start(telemetry::Form::Readable, &log_filter("warn"));
+            let options = if check { demo::Options::check(data) } else { demo::Options::session(forge, listen, data) };
+            demo::run(options).await
+        }
+        Command::Job => {
+            telemetry::start(telemetry::Form::Readable, &log_filter("info"));
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            let variable = |name: &str| environment.get(name).cloned().with_context(|| format!("{name} is not set"));
+            let (url, token) = (variable("TIDEGATE_JOB_URL")?, SecretString::from(variable("TIDEGATE_JOB_TOKEN")?));
+            runner::run(&url, token, environment).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn log_filter(default: &str) -> String {
+    std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
+}
+
+async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
+    telemetry::start(telemetry::Form::Readable, &log_filter("info"));
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    let settings = match config::load(path.as_deref(), &environment) {
+        Ok(settings) => settings,
+        Err(problems) => {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
+        }
+    };
+    let parts = serve::Parts::from_settings(settings, std::env::current_exe()?, &environment)?;
+    let running = serve::start(parts).await?;
+    tracing::info!(url = running.url, address = %running.address, "serving");
+    interrupted().await?;
+    running.stop().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn interrupted() -> Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -15,6 +15,8 @@ use crate::ports::store::StoreError;
 
 /// How many turns and effects run at once.
 const AT_ONCE: usize = 64;
+/// Without a bell the queue is looked at this often, milliseconds.
+const LOOK_AGAIN_MS: u64 = 2_000;
 /// After a failure of the store the loop waits this long, milliseconds.
 const STORE_PAUSE_MS: u64 = 500;
 
@@ -38,8 +40,9 @@ enum Strand {
 
 /// Runs until `stop`; what is under way then is finished or left for the next start.
 pub async fn run(app: Arc<App>, stop: CancellationToken) {
-    let sweeper = tokio::spawn(sweep_for_ever(Arc::clone(&app), stop.clone()));
-    let watcher = tokio::spawn(watch_jobs(Arc::clone(&app), stop.clone()));
+    let mut beside = JoinSet::new();
+    beside.spawn(sweep_for_ever(Arc::clone(&app), stop.clone()));
+    beside.spawn(watch_jobs(Arc::clone(&app), stop.clone()));
     let mut running: JoinSet<Strand> = JoinSet::new();
     let mut busy: HashSet<Strand> = HashSet::new();
     let mut round = 0;
@@ -67,7 +70,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
         }
     }
     running.shutdown().await;
-    let _ = tokio::join!(sweeper, watcher);
+    beside.shutdown().await;
 }
 
 fn settle(busy: &mut HashSet<Strand>, ended: Result<Strand, tokio::task::JoinError>) {
@@ -122,14 +125,10 @@ async fn report(app: &App, round: u64, at_rest: bool) {
     app.activity.send_replace(Activity { round, at_rest, jobs });
 }
 
+/// Until the next due time, and never long: another server may have written to the same database.
 async fn until(app: &App, next: Option<Timestamp>) {
-    match next {
-        Some(at) => {
-            let wait = u64::try_from(at.since_ms(app.clock.now())).unwrap_or_default();
-            tokio::time::sleep(Duration::from_millis(wait.max(1))).await;
-        }
-        None => std::future::pending().await,
-    }
+    let wait = next.map_or(LOOK_AGAIN_MS, |at| u64::try_from(at.since_ms(app.clock.now())).unwrap_or_default());
+    tokio::time::sleep(Duration::from_millis(wait.clamp(1, LOOK_AGAIN_MS))).await;
 }
 
 /// Looks at jobs whenever one ended, and soon again while a result may still be on its way.

@@ -1,0 +1,158 @@
+//! Puts the adapters together into a running server. The only place that knows them all beside `main`; it contains no flow
+//! and no rule.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Connection, Limits, engine, vault::Vault};
+use crate::domain::page::Pages;
+use crate::executor::LocalExecutor;
+use crate::forge::github::{GitHub, GitHubConfig};
+use crate::ports::clock::Clock;
+use crate::source::GitSource;
+use crate::store::SqlStore;
+use crate::web;
+
+/// What a server is made of.
+pub struct Parts {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The public address; by default where it listens.
+    pub url: Option<String>,
+    /// Mirrors, job folders, the default database.
+    pub data_dir: PathBuf,
+    /// The database; by default SQLite in the data folder.
+    pub store: Option<String>,
+    /// The installation's key.
+    pub key: [u8; 32],
+    /// Forges by name.
+    pub forges: Vec<(String, GitHubConfig)>,
+    /// The program that runs as `PROGRAM job`: ourselves.
+    pub program: PathBuf,
+    /// Jobs at once.
+    pub parallelism: usize,
+    /// The environment that jobs get, beside what every process needs.
+    pub job_environment: BTreeMap<String, String>,
+    /// Figures.
+    pub limits: Limits,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {listen}: {source}")]
+    Listen {
+        /// The address.
+        listen: SocketAddr,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The data folder cannot be used.
+    #[error("cannot use the data folder {path}: {source}")]
+    DataDir {
+        /// The folder.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The database cannot be opened.
+    #[error("cannot open the database")]
+    Store(#[from] crate::ports::store::StoreError),
+    /// A forge's settings cannot work.
+    #[error("forge `{name}`: {why}")]
+    Forge {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A running server.
+pub struct Running {
+    /// Its public address.
+    pub url: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its parts.
+    pub app: Arc<App>,
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// Starts a server.
+pub async fn start(parts: Parts) -> Result<Running, StartError> {
+    // The one TLS provider of the process; a second call finds it installed, which is as good.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let folder = |source| StartError::DataDir { path: parts.data_dir.clone(), source };
+    std::fs::create_dir_all(&parts.data_dir).map_err(folder)?;
+    let data_dir = parts.data_dir.canonicalize().map_err(folder)?;
+    let listener = TcpListener::bind(parts.listen).await.map_err(|source| StartError::Listen { listen: parts.listen, source })?;
+    let address = listener.local_addr().map_err(|source| StartError::Listen { listen: parts.listen, source })?;
+    let url = parts.url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let store_url = parts.store.clone().unwrap_or_else(|| format!("sqlite://{}/tidegate.db?mode=rwc", data_dir.display()));
+    let vault = Vault::new(parts.key);
+    let app = Arc::new(App {
+        forges: connect(parts.forges).await?,
+        store: Arc::new(SqlStore::open(&store_url).await?),
+        source: Arc::new(GitSource::new(data_dir.join("mirrors"))),
+        executor: Arc::new(LocalExecutor::new(parts.program, data_dir.join("jobs"), parts.job_environment, parts.parallelism)),
+        clock: parts.clock,
+        pages: Pages::new(&url, &vault.page_key()),
+        vault,
+        limits: parts.limits,
+        job_url: format!("http://{}", reachable(address)),
+        bell: Notify::new(),
+        activity: watch::channel(engine::Activity::default()).0,
+        teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),
+    });
+    let stop = CancellationToken::new();
+    let routes = web::router(Arc::clone(&app));
+    let serving = stop.clone();
+    let server = tokio::spawn(async move {
+        let served = axum::serve(listener, routes).with_graceful_shutdown(serving.cancelled_owned()).await;
+        if let Err(error) = served {
+            tracing::error!(%error, "the server ended");
+        }
+    });
+    let engine = tokio::spawn(engine::run(Arc::clone(&app), stop.clone()));
+    Ok(Running { url, address, app, stop, tasks: vec![server, engine] })
+}
+
+/// Where a child process on this machine reaches the listener.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address }
+}
+
+async fn connect(forges: Vec<(String, GitHubConfig)>) -> Result<BTreeMap<String, Connection>, StartError> {
+    let mut connections = BTreeMap::new();
+    for (name, config) in forges {
+        let failed = |why: String| StartError::Forge { name: name.clone(), why };
+        let github = Arc::new(GitHub::new(config).map_err(|error| failed(error.to_string()))?);
+        let login = github.connect().await.map_err(|error| failed(error.to_string()))?;
+        connections.insert(name, Connection { forge: github.clone(), hooks: github, login });
+    }
+    Ok(connections)
+}
+
+impl Running {
+    /// Stops: no new work, and what runs for the server ends. Jobs go on by themselves and report to the next server.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        for task in self.tasks {
+            // An open connection must not hold up the end.
+            let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
+        }
+    }
+}
