@@ -1,0 +1,99 @@
+//! HCL's native syntax into facts. A file that does not parse as a whole is tried block by block, so that
+//! one bad line hides one block and not the file.
+
+use hcl_edit::Span;
+use hcl_edit::structure::{Block, Body, Structure};
+use serde_json::Value as Json;
+
+use super::body::{self, Top};
+use super::expr::{Expr, from_hcl};
+use super::{FileFacts, FileHole, Named};
+
+/// Reads a whole file.
+pub(super) fn read(text: &str, facts: &mut FileFacts) {
+    match hcl_edit::parser::parse_body(text) {
+        Ok(parsed) => take(&parsed, &Lines::new(text, 0), facts),
+        Err(whole) => salvage(text, whole.location().line(), whole.message(), facts),
+    }
+}
+
+/// Cuts after each line that closes a top-level block, the way formatted files look, and reads what it can.
+fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
+    let before = facts.holes.len();
+    let mut chunk = String::new();
+    let mut start = 0;
+    let mut lines = text.split_inclusive('\n').enumerate().peekable();
+    while let Some((number, content)) = lines.next() {
+        chunk.push_str(content);
+        if !content.starts_with('}') && lines.peek().is_some() {
+            continue;
+        }
+        match hcl_edit::parser::parse_body(&chunk) {
+            Ok(parsed) => take(&parsed, &Lines::new(&chunk, start), facts),
+            Err(error) => facts.holes.push(hole(start + error.location().line(), error.message())),
+        }
+        chunk.clear();
+        start = number + 1;
+    }
+    if facts.holes.len() == before {
+        facts.holes.push(hole(line, message));
+    }
+}
+
+fn hole(line: usize, message: &str) -> FileHole {
+    let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    FileHole { line, what: format!("The block here cannot be read: {message}.") }
+}
+
+fn take(parsed: &Body, lines: &Lines, facts: &mut FileFacts) {
+    for structure in parsed {
+        match structure {
+            Structure::Attribute(attribute) => {
+                let value = from_hcl(&attribute.value);
+                body::files_of(&value, lines.at(attribute.span().map_or(0, |span| span.start)), facts);
+                facts.values.push((attribute.key.as_str().to_owned(), value));
+            }
+            Structure::Block(block) => {
+                let top = Top {
+                    kind: block.ident.as_str(),
+                    labels: block.labels.iter().map(|label| label.as_str().to_owned()).collect(),
+                    entries: entries(&block.body),
+                    line: lines.at(block.span().map_or(0, |span| span.start)),
+                };
+                body::take(top, facts);
+            }
+        }
+    }
+}
+
+/// A body as named expressions: a nested block is an object under its type, labels as keys between.
+fn entries(body: &Body) -> Vec<Named> {
+    body.iter()
+        .map(|structure| match structure {
+            Structure::Attribute(attribute) => (attribute.key.as_str().to_owned(), from_hcl(&attribute.value)),
+            Structure::Block(block) => (block.ident.as_str().to_owned(), object(block)),
+        })
+        .collect()
+}
+
+fn object(block: &Block) -> Expr {
+    let text = |text: &str| Expr::Literal(Json::String(text.to_owned()));
+    let inner = Expr::Object(entries(&block.body).into_iter().map(|(name, value)| (text(&name), value)).collect());
+    block.labels.iter().rev().fold(inner, |inner, label| Expr::Object(vec![(text(label.as_str()), inner)]))
+}
+
+/// Byte offsets to line numbers.
+struct Lines {
+    starts: Vec<usize>,
+    first: usize,
+}
+
+impl Lines {
+    fn new(text: &str, first: usize) -> Self {
+        Self { starts: text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1).collect(), first }
+    }
+
+    fn at(&self, offset: usize) -> usize {
+        self.first + 1 + self.starts.partition_point(|start| *start <= offset)
+    }
+}
