@@ -4,7 +4,8 @@
 use http::HeaderMap;
 
 use super::App;
-use crate::domain::event::{Event, Incoming, What};
+use crate::domain::approval::{Review, Verdict};
+use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
 use crate::domain::ids::{PullKey, RepoKey};
 use crate::domain::pull::PullState;
 use crate::ports::forge::HookError;
@@ -55,8 +56,10 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
         What::Comment { number, comment } => {
             vec![(key(number), Event::Comment(incoming.repo.clone(), comment.clone()))]
         }
-        What::Review { number, review, .. } => {
-            vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))]
+        What::Review { number, review, body } => {
+            let mut events = vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))];
+            events.extend(words_of(review, body).map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))));
+            events
         }
         What::Recheck { head, pulls } => pulls.iter().map(|number| (key(number), Event::Recheck(head.clone()))).collect(),
         What::Push { branch, tip } => app
@@ -68,5 +71,23 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
             .filter(|pull| pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open && seen.base_ref == *branch))
             .map(|pull| (pull.key, Event::BaseMoved { branch: branch.clone(), tip: tip.clone() }))
             .collect(),
+    })
+}
+
+/// The ids of reviews and comments are two sequences; this keeps them apart where they meet.
+const REVIEW_IDS: u64 = 1 << 62;
+
+/// The text of a review is read like a comment.
+fn words_of(review: &Review, body: &str) -> Option<Comment> {
+    if body.trim().is_empty() || review.verdict == Verdict::Dismissed {
+        return None;
+    }
+    Some(Comment {
+        id: REVIEW_IDS | review.id,
+        by: review.by.clone(),
+        author: AuthorKind::Person,
+        body: body.to_owned(),
+        at: review.at,
+        kind: CommentKind::Review,
     })
 }

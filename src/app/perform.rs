@@ -77,7 +77,7 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
             connection.forge.merge(&pull, head).await?;
             Ok(None)
         }
-        Act::Inspect { head, base_ref, base } => {
+        Act::Inspect { head, base_ref, base, .. } => {
             let wanted = Wanted { pull: pull.number, head: head.clone(), base_ref: base_ref.clone() };
             let event = match look_into(app, &pull, &wanted, base).await {
                 Err(FlowError::Source(SourceError::Gone(what))) if pending.attempts >= FETCHES => gone(head, &what),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{JobId, Sha, Timestamp};
+use super::ids::{JobId, RolloutId, Sha, Timestamp};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,8 @@ pub enum Act {
     },
     /// Fetch, merge and read the tree of a head.
     Inspect {
+        /// For whom: the same commits read for a new rollout are another effect.
+        rollout: RolloutId,
         /// The head.
         head: Sha,
         /// The branch that it merges into.

@@ -99,7 +99,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn inspect(&mut self, head: Sha, base_ref: String, base: Sha) {
-        self.act("inspect", Act::Inspect { head, base_ref, base });
+        let Some(rollout) = self.pull.rollout.as_ref().map(|rollout| rollout.id.clone()) else { return };
+        self.act("inspect", Act::Inspect { rollout, head, base_ref, base });
     }
 
     /// An earlier rollout ends: its plans stop, its checks are closed, and an apply that runs goes on for its own head.

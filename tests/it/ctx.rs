@@ -1,0 +1,326 @@
+//! The world of a story: a sandbox forge, a server in a runtime of its own, real git and real Terraform. A story speaks of
+//! pulls, comments and notes; it settles without sleeping, and it can end the server dead and start it again.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tempfile::TempDir;
+use tidegate::app::Limits;
+use tidegate::forge::github::{GitHubAuth, GitHubConfig};
+use tidegate::ports::clock::SystemClock;
+use tidegate::sandbox::{Comment, Role, Sandbox, SandboxConfig};
+use tidegate::serve::{self, Parts, Running};
+use tokio::runtime::Runtime;
+
+pub const REPO: &str = "acme/infra";
+/// Opens pulls; may write.
+pub const MIRA: &str = "mira";
+/// Owns the repository; approves.
+pub const LIN: &str = "lin";
+/// May write as well.
+pub const KIM: &str = "kim";
+/// May only read.
+pub const SAM: &str = "sam";
+
+/// How long a story may take to come to rest before it has failed.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+
+pub struct Ctx {
+    pub sandbox: Sandbox,
+    server: Option<(Runtime, Running)>,
+    address: SocketAddr,
+    dir: TempDir,
+    way: Way,
+}
+
+/// How the server signs in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    App,
+    Token,
+}
+
+impl Ctx {
+    /// A repository with these files on `main`; `$S` in them stands for the folder of the states.
+    pub async fn with(files: &[(&str, &str)]) -> Self {
+        Self::signed_in(files, Way::App).await
+    }
+
+    pub async fn signed_in(files: &[(&str, &str)], way: Way) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(dir.path().join("states")).expect("states");
+        let sandbox = Sandbox::start(SandboxConfig::local(dir.path().join("forge"))).await.expect("a sandbox");
+        for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
+            sandbox.create_user(login);
+        }
+        let mut ctx = Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way };
+        let filled: Vec<(String, String)> = files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
+        let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        ctx.sandbox.create_repo("acme", "infra", &borrowed).expect("a repository");
+        for (login, role) in [(MIRA, Role::Write), (LIN, Role::Admin), (KIM, Role::Write), (SAM, Role::Read), ("tidegate-bot", Role::Admin)] {
+            ctx.sandbox.set_role(REPO, login, role).expect("a role");
+        }
+        ctx.sandbox.protect(REPO, "main", &["tidegate/plan", "tidegate/apply"]).expect("protection");
+        ctx.start().await;
+        ctx
+    }
+
+    /// `$S` is the folder of the states.
+    pub fn fill(&self, text: &str) -> String {
+        text.replace("$S", &self.states().display().to_string())
+    }
+
+    pub fn states(&self) -> PathBuf {
+        self.dir.path().canonicalize().expect("the folder").join("states")
+    }
+
+    /// Applies roots of `main` as if that had happened long ago.
+    pub async fn applied_before(&self, roots: &[&str]) {
+        let checkout = tempfile::tempdir().expect("a folder");
+        let clone = std::process::Command::new("git")
+            .args(["clone", "-q", &self.bare().display().to_string(), &checkout.path().display().to_string()])
+            .output()
+            .expect("git");
+        assert!(clone.status.success(), "{}", String::from_utf8_lossy(&clone.stderr));
+        for root in roots {
+            terraform(&checkout.path().join(root), &["init", "-input=false", "-no-color"]);
+            terraform(&checkout.path().join(root), &["apply", "-auto-approve", "-input=false", "-no-color"]);
+        }
+    }
+
+    fn bare(&self) -> PathBuf {
+        let found = find_bare(&self.dir.path().join("forge"));
+        found.expect("the bare repository")
+    }
+
+    /// Starts the server; at the address that it had before, so that jobs and hooks find it again.
+    pub async fn start(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let parts = self.parts();
+        let running = runtime.spawn(serve::start(parts)).await.expect("no panic").expect("a server");
+        self.address = running.address;
+        let secret = self.sandbox.app_credentials().webhook_secret;
+        self.sandbox.set_hook(&format!("{}/webhooks/github", running.url), secret);
+        self.server = Some((runtime, running));
+    }
+
+    /// The server is gone, wherever it was: no task of it runs on.
+    pub fn kill(&mut self) {
+        if let Some((runtime, _)) = self.server.take() {
+            std::thread::spawn(move || runtime.shutdown_timeout(std::time::Duration::from_secs(5))).join().expect("the runtime ends");
+        }
+    }
+
+    pub async fn restart(&mut self) {
+        self.kill();
+        self.start().await;
+    }
+
+    fn parts(&self) -> Parts {
+        let app = self.sandbox.app_credentials();
+        let auth = match self.way {
+            Way::App => GitHubAuth::App { id: app.app_id, private_key_pem: SecretString::from(app.private_key) },
+            Way::Token => GitHubAuth::Token(SecretString::from(self.sandbox.token_for("tidegate-bot"))),
+        };
+        Parts {
+            listen: self.address,
+            url: None,
+            data_dir: self.dir.path().join("server"),
+            store: None,
+            key: [7; 32],
+            forges: vec![(
+                "github".to_owned(),
+                GitHubConfig {
+                    api_url: self.sandbox.url().to_owned(),
+                    web_url: None,
+                    auth,
+                    webhook_secret: SecretString::from(app.webhook_secret),
+                    forge: "github".to_owned(),
+                },
+            )],
+            program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
+            parallelism: 4,
+            job_environment: BTreeMap::new(),
+            limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    pub fn app(&self) -> &Arc<tidegate::app::App> {
+        &self.server.as_ref().expect("a running server").1.app
+    }
+
+    /// Waits until nothing is under way: no delivery, no turn, no effect, no job.
+    pub async fn settle(&self) {
+        let app = Arc::clone(self.app());
+        let rest = async {
+            let mut activity = app.activity.subscribe();
+            let mut quiet_rounds = 0;
+            loop {
+                self.sandbox.deliveries_idle().await;
+                app.ring();
+                activity.changed().await.expect("the engine runs");
+                let now = *activity.borrow();
+                // A round that began after the last delivery, twice, so that nothing fell between two looks.
+                quiet_rounds = if now.at_rest && now.jobs == 0 { quiet_rounds + 1 } else { 0 };
+                if quiet_rounds >= 2 {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(PATIENCE, rest).await.is_err() {
+            panic!("the story does not come to rest: {:?}", self.all_comments());
+        }
+    }
+
+    /// Waits until the forge shows something.
+    pub async fn until<T>(&self, what: &str, mut seen: impl FnMut(&Self) -> Option<T>) -> T {
+        let wait = async {
+            loop {
+                if let Some(value) = seen(self) {
+                    return value;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(value) => value,
+            Err(_) => panic!("{what} did not come: {:?}", self.all_comments()),
+        }
+    }
+
+    /// Commits to a branch made from `main` when it is new.
+    pub fn push(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> String {
+        let filled: Vec<(String, Option<String>)> =
+            changes.iter().map(|(path, text)| ((*path).to_owned(), text.map(|text| self.fill(text)))).collect();
+        let borrowed: Vec<(&str, Option<&str>)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
+        self.sandbox.commit(REPO, branch, &borrowed, "Change it", MIRA).expect("a commit")
+    }
+
+    /// Opens a pull of a branch with these changes.
+    pub fn open(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> u64 {
+        self.push(branch, changes);
+        self.sandbox.open_pull(REPO, branch, "Change it", MIRA).expect("a pull")
+    }
+
+    /// Comments, and waits until everything that follows has happened. Gives the comment's id.
+    pub async fn comment(&self, pull: u64, by: &str, text: &str) -> u64 {
+        let id = self.sandbox.comment(REPO, pull, by, text).expect("a comment");
+        self.settle().await;
+        id
+    }
+
+    pub fn merge(&self, pull: u64) -> Result<String, String> {
+        self.sandbox.merge(REPO, pull, MIRA).map_err(|refusal| format!("{refusal:?}"))
+    }
+
+    fn ours(&self, pull: u64) -> Vec<Comment> {
+        let comments = self.sandbox.comments(REPO, pull).expect("comments");
+        comments.into_iter().filter(|comment| comment.author.starts_with("tidegate")).collect()
+    }
+
+    fn all_comments(&self) -> Vec<String> {
+        (1..20).filter_map(|pull| self.sandbox.comments(REPO, pull).ok()).flatten().map(|comment| comment.body).collect()
+    }
+
+    /// The notes of a pull: never more than one.
+    pub fn note(&self, pull: u64) -> Option<String> {
+        let mut notes: Vec<String> = self.ours(pull).into_iter().filter_map(|comment| split(&comment.body, " note -->")).collect();
+        assert!(notes.len() <= 1, "more than one note: {notes:#?}");
+        notes.pop()
+    }
+
+    /// All our other comments, oldest first.
+    pub fn replies(&self, pull: u64) -> Vec<String> {
+        let others = self.ours(pull).into_iter().filter(|comment| !comment.body.trim_end().ends_with(" note -->"));
+        others.map(|comment| split(&comment.body, "-->").unwrap_or(comment.body)).collect()
+    }
+
+    pub fn last_reply(&self, pull: u64) -> String {
+        self.replies(pull).pop().expect("a reply")
+    }
+
+    /// State and title of one of our checks on the pull's head: `success: …`.
+    pub fn check(&self, pull: u64, name: &str) -> String {
+        let head = self.sandbox.pull(REPO, pull).expect("a pull").head_sha;
+        self.check_of(&head, name)
+    }
+
+    pub fn check_of(&self, head: &str, name: &str) -> String {
+        let runs = self.sandbox.checks(REPO, head).expect("checks");
+        if let Some(run) = runs.iter().filter(|run| run.name == name).max_by_key(|run| run.id) {
+            let state = run.conclusion.clone().unwrap_or_else(|| run.status.clone());
+            return format!("{state}: {}", run.output[0].clone().unwrap_or_default());
+        }
+        let statuses = self.sandbox.statuses(REPO, head).expect("statuses");
+        match statuses.iter().filter(|status| status.context == name).max_by_key(|status| status.id) {
+            Some(status) => format!("{}: {}", status.state, status.description.clone().unwrap_or_default()),
+            None => "none".to_owned(),
+        }
+    }
+
+    pub fn plan_check(&self, pull: u64) -> String {
+        self.check(pull, "tidegate/plan")
+    }
+
+    pub fn apply_check(&self, pull: u64) -> String {
+        self.check(pull, "tidegate/apply")
+    }
+
+    /// Roots locked, each with its holder's number, as `network #1`.
+    pub async fn locks(&self) -> Vec<String> {
+        let pulls = self.app().store.pulls().await.expect("pulls");
+        let Some(repo) = pulls.first().map(|pull| pull.key.repo.clone()) else { return Vec::new() };
+        let table = self.app().store.locks(&repo).await.expect("locks");
+        let held = table.locks.values().filter_map(|lock| Some(format!("{} #{}", lock.root, lock.holder.as_ref()?.pull)));
+        held.collect()
+    }
+
+    /// The outputs of a root's state, as JSON text; empty when there is no state.
+    pub fn state(&self, name: &str) -> String {
+        std::fs::read_to_string(self.states().join(format!("{name}.tfstate"))).unwrap_or_default()
+    }
+
+    /// How often a state was written: its serial.
+    pub fn serial(&self, name: &str) -> u64 {
+        let state: serde_json::Value = serde_json::from_str(&self.state(name)).unwrap_or_default();
+        state["serial"].as_u64().unwrap_or(0)
+    }
+}
+
+impl Drop for Ctx {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The text before our marker, when it ends with this kind of marker.
+fn split(body: &str, ending: &str) -> Option<String> {
+    let body = body.trim_end();
+    if !body.ends_with(ending) {
+        return None;
+    }
+    body.rfind("<!-- tidegate").map(|at| body[..at].trim_end().to_owned())
+}
+
+fn find_bare(dir: &Path) -> Option<PathBuf> {
+    if dir.join("HEAD").is_file() && dir.join("objects").is_dir() {
+        return Some(dir.to_owned());
+    }
+    std::fs::read_dir(dir).ok()?.filter_map(|entry| find_bare(&entry.ok()?.path())).next()
+}
+
+pub fn terraform(dir: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("terraform")
+        .args(arguments)
+        .current_dir(dir)
+        .env_remove("TF_CLI_CONFIG_FILE")
+        .env("CHECKPOINT_DISABLE", "1")
+        .output()
+        .expect("terraform");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
