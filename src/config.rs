@@ -185,7 +185,7 @@ impl Reader {
         let (has_id, has_key) = (said("github.app_id"), said("github.private_key"));
         match (has_id, has_key, token.is_some()) {
             (false, false, false) => {
-                self.missing("github", "Set `github.app_id` and `github.private_key` of an App, or `github.token`.")
+                self.missing("github", "Set `github.app_id` and `github.private_key` of an App, or `github.token`.");
             }
             (true, false, _) => self.missing("github.private_key", "It must be set together with `github.app_id`."),
             (false, true, _) => self.missing("github.app_id", "It must be set together with `github.private_key`."),

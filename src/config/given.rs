@@ -47,6 +47,12 @@ pub(super) fn collect(
             problems.push(Problem { place, what: format!("This is no TOML: {}.", error.message()) });
         }
     }
+    for (key, value) in &from_file {
+        let plain = key.strip_suffix("_file").filter(|plain| from_file.iter().any(|(other, _)| other == plain));
+        if let Some(plain) = plain {
+            problems.push(value.problem(format!("`{plain}` is set as well; keep one.")));
+        }
+    }
     for (key, value) in from_file {
         match find(&rows, &key, |row| row.key.to_owned(), "_file") {
             Some((row, is_file)) => add(row, is_file, value, problems),
@@ -121,7 +127,7 @@ fn flatten(
         match scalar(item) {
             Some(value) => found.push((key, Given { text: value, place })),
             None => {
-                problems.push(Problem { place, what: format!("`{key}` must be a text, a number or a list of texts.") })
+                problems.push(Problem { place, what: format!("`{key}` must be a text, a number or a list of texts.") });
             }
         }
     }

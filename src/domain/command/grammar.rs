@@ -148,12 +148,11 @@ fn read_line(line: &str, login: &str) -> LineReading {
             LineReading::Prose
         }
         (Ok(command), _) => LineReading::Command(command),
-        (Err(Trouble::Stray(_)), Form::Bare) => LineReading::Prose,
         (Err(Trouble::Stray(what)), Form::Named) => LineReading::Wrong(what, Some(verb)),
         (Err(Trouble::Malformed(what)), _) if answered => {
             LineReading::Wrong(arguments::quote_trouble(line).unwrap_or(what), Some(verb))
         }
-        (Err(Trouble::Malformed(_)), _) => LineReading::Prose,
+        (Err(_), _) => LineReading::Prose,
     }
 }
 

@@ -108,11 +108,10 @@ pub(super) fn address_parts(text: &str) -> Vec<String> {
             (Some(_), _) if escaped => escaped = false,
             (Some('"'), '\\') => escaped = true,
             (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '[') => depth += 1,
             (None, ']') => depth = depth.saturating_sub(1),
-            (None, _) => {}
+            _ => {}
         }
         part.push(c);
     }

@@ -114,7 +114,7 @@ fn a_yaml_bomb_is_a_problem_and_not_a_wait() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..10 {
         let last = format!("*a{}", n - 1);
-        bomb += &format!("a{n}: &a{n} [{}]\n", vec![last; 9].join(", "));
+        bomb = format!("{bomb}a{n}: &a{n} [{}]\n", vec![last; 9].join(", "));
     }
     assert_eq!(parse(&bomb).expect_err("too much").len(), 1);
 }
