@@ -59,6 +59,11 @@ fn every_problem_is_said_at_once_and_with_its_place() {
                 "tidegate.toml:6: `executor.kind` must be `local`",
             ],
         ),
+        (
+            "[github]\ntoken = \"t\"\ntoken_file = \"secret\"\nwebhook_secret = \"w\"",
+            vec![],
+            vec!["tidegate.toml:3: `github.token` is set as well"],
+        ),
         ("", vec![("TIDEGATE_GITHUB_TOKEN", "t")], vec!["github.webhook_secret: It must be set"]),
         (
             LEAST,
