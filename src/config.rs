@@ -1,1 +1,274 @@
-//! stub
+//! The server's settings: `tidegate.toml` and `TIDEGATE_…` variables, checked as a whole at the start so that all
+//! that is wrong is said at once. It opens no connection and generates no key.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use base64::Engine as _;
+use secrecy::{SecretBox, SecretString};
+use url::Url;
+
+mod given;
+mod table;
+
+use given::Given;
+pub use table::{Form, SettingRow, table};
+
+/// Everything the server must know at its start.
+#[derive(Debug)]
+pub struct Settings {
+    /// Address and port of the server.
+    pub listen: SocketAddr,
+    /// Where people and jobs reach it.
+    pub url: Url,
+    /// Directory of the database, mirrors and generated keys.
+    pub data_dir: PathBuf,
+    /// The database's URL; it may hold a password.
+    pub store: SecretString,
+    /// GitHub.
+    pub github: GitHub,
+    /// Where and how jobs run.
+    pub executor: Executor,
+    /// The key that encrypts saved plans; `None`: one generated in `data_dir/keys`.
+    pub encryption_key: Option<SecretBox<[u8; 32]>>,
+    /// The largest webhook that is read.
+    pub webhook_bytes: usize,
+}
+
+/// `[github]`.
+#[derive(Debug)]
+pub struct GitHub {
+    /// Base of the API.
+    pub url: Url,
+    /// Base of the pages and of git over https.
+    pub web_url: Url,
+    /// As whom we act.
+    pub auth: GitHubAuth,
+    /// Signs webhooks.
+    pub webhook_secret: SecretString,
+}
+
+/// As whom we act on GitHub.
+#[derive(Debug)]
+pub enum GitHubAuth {
+    /// A GitHub App.
+    App {
+        /// Its id.
+        id: u64,
+        /// Its private key, PEM.
+        private_key: SecretString,
+    },
+    /// A user's token.
+    Token(SecretString),
+}
+
+/// `[executor]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executor {
+    /// Where jobs run.
+    pub kind: ExecutorKind,
+    /// Jobs at once.
+    pub parallelism: usize,
+    /// Names or patterns of the variables that jobs may see.
+    pub env: Vec<String>,
+    /// A job silent for so long has failed.
+    pub heartbeat_timeout: Duration,
+    /// The terraform program, when it is not the one on the path.
+    pub terraform: Option<PathBuf>,
+    /// The tofu program, when it is not the one on the path.
+    pub tofu: Option<PathBuf>,
+}
+
+/// Where jobs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutorKind {
+    /// Child processes on this machine.
+    Local,
+}
+
+/// Something wrong in the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// `tidegate.toml:LINE`, a variable's name, or the key that is missing.
+    pub place: String,
+    /// What is wrong and what would be right: a whole sentence, no value of a secret in it.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// Reads the file, when there is one, and the environment. `cores` sets the default of `executor.parallelism`.
+pub fn load(path: Option<&Path>, env: &BTreeMap<String, String>, cores: usize) -> Result<Settings, Vec<Problem>> {
+    let text = path.map_or_else(|| Ok(String::new()), std::fs::read_to_string).map_err(|error| {
+        let place = path.unwrap_or(Path::new("tidegate.toml")).display().to_string();
+        vec![Problem { place, what: format!("The file cannot be read: {error}.") }]
+    })?;
+    parse(&text, env, &|path| std::fs::read_to_string(path), cores)
+}
+
+/// The settings that a file's text and an environment give; only secret files are read, by the function passed in.
+pub fn parse(
+    text: &str,
+    env: &BTreeMap<String, String>,
+    read_secret_file: &dyn Fn(&str) -> io::Result<String>,
+    cores: usize,
+) -> Result<Settings, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let given = given::collect(text, env, read_secret_file, &mut problems);
+    let mut reader = Reader { given, problems };
+    let settings = reader.settings(cores);
+    match settings {
+        Some(settings) if reader.problems.is_empty() => Ok(settings),
+        _ => Err(reader.problems),
+    }
+}
+
+struct Reader {
+    given: BTreeMap<&'static str, Given>,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    /// Every part is read before any is missed, so that all problems are found.
+    fn settings(&mut self, cores: usize) -> Option<Settings> {
+        let listen =
+            self.value("listen", "an address and a port, `127.0.0.1:4141`", |text| SocketAddr::from_str(text).ok());
+        let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4141)));
+        let url = self.url("url", &format!("http://{listen}"));
+        let data_dir = self.text("data_dir").map_or_else(|| PathBuf::from(".tidegate"), PathBuf::from);
+        let is_store =
+            |text: &str| ["sqlite:", "postgres://", "postgresql://"].iter().any(|kind| text.starts_with(kind));
+        let store = self.value("store.url", "a URL that begins with `sqlite:` or `postgres://`", |text| {
+            is_store(text).then(|| text.to_owned())
+        });
+        let store = store.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("tidegate.db").display()));
+        let github = self.github();
+        let executor = self.executor(cores);
+        let encryption_key =
+            self.value("keys.encryption", "32 bytes in base64 or hex", key).map(|key| SecretBox::new(Box::new(key)));
+        let webhook_bytes = self.value("limits.webhook_bytes", "a number of bytes, at least 1024", |text| {
+            text.parse().ok().filter(|n| *n >= 1024)
+        });
+        Some(Settings {
+            listen,
+            url: url?,
+            data_dir,
+            store: store.into(),
+            github: github?,
+            executor,
+            encryption_key,
+            webhook_bytes: webhook_bytes.unwrap_or(26_214_400),
+        })
+    }
+
+    fn github(&mut self) -> Option<GitHub> {
+        let url = self.url("github.url", "https://api.github.com");
+        let web_url = self.url("github.web_url", "https://github.com");
+        let webhook_secret = self.text("github.webhook_secret");
+        if webhook_secret.is_none() {
+            self.missing("github.webhook_secret", "It must be set: without it anybody could send webhooks.");
+        }
+        let id = self.value("github.app_id", "the App's number", |text| text.parse::<u64>().ok().filter(|id| *id > 0));
+        let pem = |text: &str| text.trim_start().starts_with("-----BEGIN").then(|| text.replace("\\n", "\n"));
+        let private_key = self.value("github.private_key", "a private key in PEM, beginning with `-----BEGIN`", pem);
+        let token = self.text("github.token");
+        let said = |key: &str| self.given.contains_key(key);
+        let (has_id, has_key) = (said("github.app_id"), said("github.private_key"));
+        match (has_id, has_key, token.is_some()) {
+            (false, false, false) => {
+                self.missing("github", "Set `github.app_id` and `github.private_key` of an App, or `github.token`.");
+            }
+            (true, false, _) => self.missing("github.private_key", "It must be set together with `github.app_id`."),
+            (false, true, _) => self.missing("github.app_id", "It must be set together with `github.private_key`."),
+            (true, true, true) => self.missing("github", "Both an App and a token are set; keep one."),
+            _ => {}
+        }
+        let auth = match (id, private_key, token) {
+            (Some(id), Some(key), _) => GitHubAuth::App { id, private_key: key.into() },
+            (_, _, Some(token)) => GitHubAuth::Token(token.into()),
+            _ => return None,
+        };
+        Some(GitHub { url: url?, web_url: web_url?, auth, webhook_secret: webhook_secret?.into() })
+    }
+
+    fn executor(&mut self, cores: usize) -> Executor {
+        let kind = |text: &str| (text == "local").then_some(ExecutorKind::Local);
+        let at_once = |text: &str| text.parse::<usize>().ok().filter(|n| (1..=1000).contains(n));
+        let env = self.text("executor.env").unwrap_or_default();
+        let env: Vec<String> =
+            env.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        for name in env.iter().filter(|name| globset::Glob::new(name).is_err()) {
+            self.missing("executor.env", &format!("`{name}` is no name or pattern of variables."));
+        }
+        Executor {
+            kind: self.value("executor.kind", "`local`", kind).unwrap_or(ExecutorKind::Local),
+            parallelism: self
+                .value("executor.parallelism", "a number from 1 to 1000", at_once)
+                .unwrap_or(cores.max(1) * 2),
+            env,
+            heartbeat_timeout: self
+                .value("executor.heartbeat_timeout", "a time like `90s`, `10m` or `1h`", duration)
+                .unwrap_or(Duration::from_secs(600)),
+            terraform: self.text("executor.terraform").map(PathBuf::from),
+            tofu: self.text("executor.tofu").map(PathBuf::from),
+        }
+    }
+
+    /// A value that is not blank.
+    fn text(&self, key: &str) -> Option<String> {
+        self.given.get(key).map(|given| given.text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// The problem never repeats what was given: it may be a secret.
+    fn value<T>(&mut self, key: &str, right: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let given = self.given.get(key)?;
+        let value = read(given.text.trim());
+        if value.is_none() {
+            self.problems.push(given.problem(format!("`{key}` must be {right}.")));
+        }
+        value
+    }
+
+    fn url(&mut self, key: &str, default: &str) -> Option<Url> {
+        let web =
+            |text: &str| Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if self.given.contains_key(key) {
+            self.value(key, "a URL with `http://` or `https://`", web)
+        } else {
+            web(default)
+        }
+    }
+
+    fn missing(&mut self, key: &str, what: &str) {
+        self.problems.push(Problem { place: key.to_owned(), what: what.to_owned() });
+    }
+}
+
+fn key(text: &str) -> Option<[u8; 32]> {
+    let bytes = hex::decode(text).ok().filter(|bytes| bytes.len() == 32);
+    let bytes = bytes.or_else(|| base64::engine::general_purpose::STANDARD.decode(text).ok());
+    bytes?.try_into().ok()
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let (number, seconds) = match text.chars().last()? {
+        's' => (&text[..text.len() - 1], 1),
+        'm' => (&text[..text.len() - 1], 60),
+        'h' => (&text[..text.len() - 1], 3600),
+        _ => (text, 1),
+    };
+    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,11 @@
 
 use super::approval::Confirmed;
 
+mod arguments;
 mod grammar;
 mod markdown;
+mod tool;
+mod words;
 
 pub use grammar::{read, usage};
 

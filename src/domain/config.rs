@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod glob;
 mod parse;
+mod tree;
+
 pub use parse::{Problem, parse};
 
 /// The file's name at the top of the repository.
@@ -178,13 +181,23 @@ pub enum LockMode {
 impl RepoConfig {
     /// The settings of a root's directory: the first match wins over the top, key by key.
     pub fn for_root(&self, dir: &str) -> RootSettings {
-        let _ = dir;
-        unimplemented!()
+        let Some((_, first)) = self.matches.iter().find(|(pattern, _)| glob::fits(pattern, dir)) else {
+            return self.top.clone();
+        };
+        let list = |said: &Vec<String>, top: &Vec<String>| if said.is_empty() { top.clone() } else { said.clone() };
+        RootSettings {
+            tool: first.tool.or(self.top.tool),
+            version: first.version.clone().or_else(|| self.top.version.clone()),
+            gate: first.gate.or(self.top.gate),
+            approvers: list(&first.approvers, &self.top.approvers),
+            workspaces: list(&first.workspaces, &self.top.workspaces),
+            var_files: list(&first.var_files, &self.top.var_files),
+            backend_config: list(&first.backend_config, &self.top.backend_config),
+        }
     }
 
     /// Whether a directory is ignored.
     pub fn ignores(&self, dir: &str) -> bool {
-        let _ = dir;
-        unimplemented!()
+        self.ignore.iter().any(|pattern| glob::fits(pattern, dir))
     }
 }

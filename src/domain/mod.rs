@@ -17,6 +17,7 @@ pub mod hcl;
 pub mod ids;
 pub mod job;
 pub mod lock;
+pub mod nearest;
 pub mod note;
 pub mod plan;
 pub mod progress;
