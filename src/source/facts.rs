@@ -70,15 +70,14 @@ impl Facts {
             .collect();
         let config = config.clone();
         let cache = self.cache.clone();
-        tokio::task::spawn_blocking(move || {
-            for (blob, facts) in parse_all(&files) {
+        let made = tokio::task::spawn_blocking(move || {
+            for (blob, facts) in parse_all(&files)? {
                 cache.insert(blob.clone(), facts.clone());
                 known.insert(blob, facts);
             }
-            survey(&listing, &known, &targets, &config)
-        })
-        .await
-        .map_err(|error| SourceError::Broken(format!("reading the tree: {error}")))
+            Ok(survey(&listing, &known, &targets, &config))
+        });
+        made.await.map_err(|error| SourceError::Broken(format!("reading the tree: {error}")))?
     }
 }
 
@@ -89,25 +88,32 @@ struct File {
     bytes: Vec<u8>,
 }
 
-fn parse_all(files: &[File]) -> Vec<(String, Arc<FileFacts>)> {
+/// A file's blob and what it declares.
+type Parsed = (String, Arc<FileFacts>);
+
+fn parse_all(files: &[File]) -> Result<Vec<Parsed>, SourceError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = if files.len() > MANY { cores } else { 1 };
     let share = files.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let parts: Vec<_> = files
-            .chunks(share)
-            .map(|part| {
-                let work = move || part.iter().map(|file| (file.blob.clone(), parse(file))).collect::<Vec<_>>();
-                std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)
-            })
-            .collect();
-        parts
-            .into_iter()
-            .flat_map(|part| part.expect("a thread can be started").join().expect("a parser does not panic"))
-            .collect()
+        let mut parts = Vec::with_capacity(threads);
+        for part in files.chunks(share) {
+            let work = move || part.iter().map(parse).collect::<Result<Vec<Parsed>, SourceError>>();
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+            parts.push(thread.map_err(|error| SourceError::Unavailable(format!("no thread to parse in: {error}")))?);
+        }
+        let mut all = Vec::with_capacity(files.len());
+        for part in parts {
+            all.extend(part.join().map_err(|_| SourceError::Broken("a parser ended early".to_owned()))??);
+        }
+        Ok(all)
     })
 }
 
-fn parse(file: &File) -> Arc<FileFacts> {
-    Arc::new(hcl::parse(&file.path, &file.bytes))
+/// A parser that panics names its file and ends the survey: a root left out in silence would be worse.
+fn parse(file: &File) -> Result<Parsed, SourceError> {
+    let read = || Arc::new(hcl::parse(&file.path, &file.bytes));
+    let facts = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .map_err(|_| SourceError::Broken(format!("`{}` cannot be parsed", file.path)))?;
+    Ok((file.blob.clone(), facts))
 }

@@ -14,13 +14,13 @@ use crate::ports::source::{SourceError, Wanted};
 const FETCH_LIMIT: Duration = Duration::from_secs(600);
 
 /// So many packs are joined into fewer.
-const PACKS: usize = 50;
+const PACKS: usize = 20;
 
 /// One mirror on disk.
 #[derive(Debug)]
 pub(super) struct Mirror {
     path: PathBuf,
-    /// Held while the mirror is made or fetched; says whether this process has looked after it yet.
+    /// Held while the mirror is made or fetched; says whether it is known to be in order.
     tended: Mutex<bool>,
 }
 
@@ -56,6 +56,14 @@ impl Mirror {
                 return Ok(base.clone());
             }
         }
+        // Until this ends well, the next caller looks for what a git that was killed left.
+        *tended = false;
+        let tip = self.ask_forge(access, wanted).await?;
+        *tended = true;
+        Ok(tip)
+    }
+
+    async fn ask_forge(&self, access: &GitAccess, wanted: &Wanted) -> Result<Sha, SourceError> {
         let kept = format!("refs/tidegate/base/{}", hex::encode(&wanted.base_ref));
         let pull = format!("+refs/pull/{0}/head:refs/tidegate/pull/{0}", wanted.pull);
         self.pull_in(access, &[&pull, &format!("+refs/heads/{}:{kept}", wanted.base_ref)]).await?;
@@ -98,7 +106,7 @@ impl Mirror {
         Ok(out.split(|byte| *byte == b'\n').filter(|line| *line == b"commit").count() == commits.len())
     }
 
-    /// Once per process: makes the mirror, or takes away the lock files that a killed git left in it. Only this
+    /// Once per process and after a failure: makes the mirror, or takes away the lock files that a killed git left in it. Only this
     /// process writes here.
     async fn tend(&self) -> Result<(), SourceError> {
         if self.path.join("HEAD").is_file() {
@@ -132,10 +140,7 @@ impl Mirror {
     /// Each fetch leaves a pack; too many make every read slow. This keeps all objects, also those without a ref.
     async fn join_packs(&self) -> Result<(), SourceError> {
         let mut packs = 0;
-        let mut entries = match tokio::fs::read_dir(self.path.join("objects/pack")).await {
-            Ok(entries) => entries,
-            Err(_) => return Ok(()),
-        };
+        let Ok(mut entries) = tokio::fs::read_dir(self.path.join("objects/pack")).await else { return Ok(()) };
         while let Some(entry) = entries.next_entry().await.map_err(|error| disk(&error))? {
             packs += usize::from(entry.path().extension().is_some_and(|end| end == "pack"));
         }

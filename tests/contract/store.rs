@@ -40,14 +40,13 @@ macro_rules! store_contract {
 /// An open store and what must stay alive with it.
 pub struct Opened<G> {
     store: Arc<SqlStore>,
-    /// A directory, or nothing.
-    pub guard: G,
+    _guard: G,
 }
 
 impl<G> Opened<G> {
     /// Opens `url`.
     pub async fn at(url: &str, guard: G) -> Self {
-        Self { store: Arc::new(SqlStore::open(url).await.expect("the store opens")), guard }
+        Self { store: Arc::new(SqlStore::open(url).await.expect("the store opens")), _guard: guard }
     }
 
     /// The store.

@@ -190,6 +190,30 @@ async fn what_is_there_is_not_fetched_again_and_a_push_adds_only_itself() {
     assert!(matches!(down, Err(SourceError::Unavailable(_))), "{down:?}");
 }
 
+#[tokio::test]
+async fn many_fetches_leave_few_packs_and_lose_no_tree() {
+    let world = World::new();
+    world.git(&["checkout", "-q", "-b", "topic"]);
+    world.write("b.tf", b"0\n");
+    world.commit("0");
+    let first = world.pull(1);
+    let base = world.fetch(1, &first, None).await.expect("fetched");
+    let merged = tree(world.source.merge(&repo(), &base, &first).await.expect("merged"));
+    for push in 1..23 {
+        world.write("b.tf", format!("{push}\n").as_bytes());
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "-q", "--amend", "-m", "push"]);
+        let head = world.pull(1);
+        world.fetch(1, &head, Some(&base)).await.expect("fetched");
+    }
+    assert!(packs(&world.mirror()) < 10);
+    let again = GitSource::new(world.dir.path().join("data"));
+    for treeish in [&merged, &first] {
+        let bytes = again.read(&repo(), treeish, "b.tf").await.expect("a head that was pushed over is kept");
+        assert_eq!(bytes.as_deref(), Some(b"0\n".as_slice()));
+    }
+}
+
 fn pseudo_random(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     std::iter::repeat_with(|| {
