@@ -3,6 +3,12 @@
 
 use std::sync::Arc;
 
+mod jobs;
+mod outbox;
+
+pub use jobs::*;
+pub use outbox::*;
+
 use tidegate::domain::config::ToolKind;
 use tidegate::domain::effect::{Act, Effect, Reaction};
 use tidegate::domain::event::Event;
@@ -10,9 +16,7 @@ use tidegate::domain::ids::{JobId, Login, PullKey, RepoKey, RootKey, Sha, StateK
 use tidegate::domain::job::{JobSpec, Phase, StateLock, VERSION};
 use tidegate::domain::lock::{Cause, Holder, Lock, LockTable};
 use tidegate::domain::pull::Pull;
-use tidegate::ports::store::{
-    Accepted, Blob, Commit, JobState, LogLine, Next, Pending, Queued, Received, Store, StoreError,
-};
+use tidegate::ports::store::{Accepted, Commit, Next, Pending, Queued, Received, Store, StoreError};
 use tidegate::store::SqlStore;
 
 /// Makes one test of each function, each on a database of its own.
@@ -81,7 +85,7 @@ pub fn turn(number: u64, version: i64) -> Commit {
     }
 }
 
-fn look(what: &str) -> Event {
+pub(crate) fn look(what: &str) -> Event {
     Event::Look(what.to_owned())
 }
 
@@ -94,11 +98,11 @@ pub fn say(slot: &str, body: &str) -> Effect {
     }
 }
 
-fn start(job: &str) -> Effect {
+pub(crate) fn start(job: &str) -> Effect {
     Effect { slot: format!("job:{job}"), not_before: None, act: Act::StartJob { job: JobId::new(job) } }
 }
 
-fn spec(id: &str) -> JobSpec {
+pub(crate) fn spec(id: &str) -> JobSpec {
     JobSpec {
         version: VERSION,
         id: JobId::new(id),
@@ -121,15 +125,15 @@ fn locks(pull: u64) -> LockTable {
     LockTable { locks: [(StateKey::new("s3:b/k#default"), lock)].into() }
 }
 
-async fn put(store: &SqlStore, version: i64, effects: Vec<Effect>) {
+pub(crate) async fn put(store: &SqlStore, version: i64, effects: Vec<Effect>) {
     store.commit(&Commit { effects, ..turn(1, version) }).await.expect("a commit");
 }
 
-async fn due(store: &SqlStore, now: i64) -> Vec<Pending> {
+pub(crate) async fn due(store: &SqlStore, now: i64) -> Vec<Pending> {
     store.due_effects(at(now)).await.expect("effects")
 }
 
-async fn slots(store: &SqlStore, now: i64) -> Vec<String> {
+pub(crate) async fn slots(store: &SqlStore, now: i64) -> Vec<String> {
     due(store, now).await.into_iter().map(|pending| pending.effect.slot).collect()
 }
 
@@ -141,13 +145,13 @@ pub fn body(pending: &Pending) -> &str {
     }
 }
 
-async fn done(store: &SqlStore, pending: &Pending, receipt: Option<&str>) {
+pub(crate) async fn done(store: &SqlStore, pending: &Pending, receipt: Option<&str>) {
     store.begin_effect(pending).await.expect("it begins");
     let next = Next::Done(receipt.map(str::to_owned));
     store.finish_effect(pending, &next, at(200)).await.expect("it ends");
 }
 
-async fn events(store: &SqlStore, now: i64) -> Vec<Queued> {
+pub(crate) async fn events(store: &SqlStore, now: i64) -> Vec<Queued> {
     store.due_events(at(now)).await.expect("events")
 }
 
@@ -287,171 +291,6 @@ pub async fn keeps_the_order_of_a_pull(store: Arc<SqlStore>) {
     let next = events(&store, 50).await.remove(0);
     store.finish_event(next.id, &Next::Done(None)).await.expect("done");
     assert_eq!(heads(&store, 50).await, [(2, "2a".to_owned())]);
-}
-
-pub async fn keeps_lanes_apart(store: Arc<SqlStore>) {
-    put(&store, 0, vec![say("a", "1"), say("b", "1"), start("x"), start("y")]).await;
-    assert_eq!(slots(&store, 9).await, ["a", "job:x"]);
-    let first = due(&store, 9).await.remove(0);
-    assert_eq!((first.repo.as_str(), first.generation, first.attempts), ("org/infra", 1, 0));
-    store.begin_effect(&first).await.expect("begins");
-    let retry = Next::Retry { at: at(50), why: "502".to_owned() };
-    store.finish_effect(&first, &retry, at(9)).await.expect("later");
-    assert_eq!(slots(&store, 9).await, ["job:x"], "a lane waits for its head, other lanes do not");
-    let job = due(&store, 9).await.remove(0);
-    done(&store, &job, None).await;
-    assert_eq!(slots(&store, 9).await, ["job:y"]);
-    let first = due(&store, 50).await.remove(0);
-    assert_eq!((first.effect.slot.as_str(), first.attempts), ("a", 1));
-    store.finish_effect(&first, &Next::GaveUp("422".to_owned()), at(60)).await.expect("given up");
-    assert_eq!(slots(&store, 50).await, ["b", "job:y"]);
-}
-
-pub async fn replaces_what_is_not_done(store: Arc<SqlStore>) {
-    put(&store, 0, vec![say("note", "old"), say("reply", "r")]).await;
-    let old = due(&store, 9).await.remove(0);
-    put(&store, 1, vec![say("note", "new")]).await;
-    let found = due(&store, 9).await;
-    assert_eq!(found.len(), 1, "it keeps its place before the reply");
-    assert_eq!((body(&found[0]), found[0].generation, found[0].id), ("new", 2, old.id));
-    assert!(matches!(store.begin_effect(&old).await, Err(StoreError::Moved)), "the old content is not performed");
-    done(&store, &found[0], Some("c1")).await;
-    assert_eq!(slots(&store, 9).await, ["reply"]);
-}
-
-pub async fn reopens_what_is_done(store: Arc<SqlStore>) {
-    put(&store, 0, vec![say("note", "one"), say("reply", "r")]).await;
-    let note = due(&store, 9).await.remove(0);
-    done(&store, &note, Some("c1")).await;
-    put(&store, 1, vec![say("note", "two")]).await;
-    assert_eq!(slots(&store, 9).await, ["reply"], "the end of the line");
-    let reply = due(&store, 9).await.remove(0);
-    done(&store, &reply, None).await;
-    let note = due(&store, 9).await.remove(0);
-    assert_eq!((body(&note), note.generation, note.attempts), ("two", 2, 0));
-    assert_eq!(note.receipt.as_deref(), Some("c1"));
-}
-
-pub async fn keeps_a_receipt_for_newer_content(store: Arc<SqlStore>) {
-    put(&store, 0, vec![say("note", "one")]).await;
-    let one = due(&store, 9).await.remove(0);
-    store.begin_effect(&one).await.expect("begins");
-    put(&store, 1, vec![say("note", "two")]).await;
-    let two = due(&store, 9).await.remove(0);
-    assert_eq!((two.attempts, two.receipt.as_deref()), (1, None), "a create may be under way: look first");
-    for stale in [Next::GaveUp("no".to_owned()), Next::Retry { at: at(99), why: "no".to_owned() }] {
-        store.finish_effect(&one, &stale, at(10)).await.expect("ignored");
-    }
-    store.finish_effect(&one, &Next::Done(Some("c1".to_owned())), at(10)).await.expect("done");
-    let two = due(&store, 11).await.remove(0);
-    assert_eq!((body(&two), two.generation, two.attempts), ("two", 2, 0));
-    assert_eq!(two.receipt.as_deref(), Some("c1"));
-    done(&store, &two, None).await;
-    put(&store, 2, vec![say("note", "three")]).await;
-    assert_eq!(due(&store, 11).await[0].receipt.as_deref(), Some("c1"), "an edit that leaves nothing new keeps it");
-}
-
-pub async fn skips_what_is_done_already(store: Arc<SqlStore>) {
-    put(&store, 0, vec![say("note", "one")]).await;
-    put(&store, 1, vec![say("note", "one")]).await;
-    let note = due(&store, 9).await.remove(0);
-    assert_eq!(note.generation, 1, "the same again changes nothing while it waits");
-    done(&store, &note, Some("c1")).await;
-    put(&store, 2, vec![say("note", "one")]).await;
-    assert!(due(&store, 9).await.is_empty());
-    put(&store, 3, vec![say("note", "two")]).await;
-    let note = due(&store, 9).await.remove(0);
-    store.finish_effect(&note, &Next::GaveUp("422".to_owned()), at(9)).await.expect("given up");
-    put(&store, 4, vec![say("note", "two")]).await;
-    assert_eq!(due(&store, 9).await[0].generation, 3, "what was given up is not done");
-}
-
-pub async fn waits_as_told(store: Arc<SqlStore>) {
-    let late = Effect { not_before: Some(at(70)), ..say("note", "one") };
-    put(&store, 0, vec![late.clone(), say("reply", "r")]).await;
-    assert!(due(&store, 69).await.is_empty());
-    assert_eq!(store.next_due(at(9)).await.expect("a time"), Some(at(70)));
-    let found = due(&store, 70).await;
-    assert_eq!(found[0].effect, late);
-}
-
-pub async fn never_waits_longer_for_each_edit(store: Arc<SqlStore>) {
-    let wait = |ms, body: &str| Effect { not_before: Some(at(ms)), ..say("note", body) };
-    put(&store, 0, vec![wait(70, "one")]).await;
-    put(&store, 1, vec![wait(90, "two")]).await;
-    let note = due(&store, 70).await.remove(0);
-    assert_eq!(body(&note), "two");
-    let retry = Next::Retry { at: at(500), why: "429".to_owned() };
-    store.finish_effect(&note, &retry, at(70)).await.expect("later");
-    put(&store, 2, vec![say("note", "three")]).await;
-    assert!(due(&store, 499).await.is_empty(), "the forge said when");
-    assert_eq!(body(&due(&store, 500).await[0]), "three");
-}
-
-pub async fn gives_a_job_to_one_process(store: Arc<SqlStore>) {
-    let id = JobId::new("12-1-1.1");
-    assert!(!store.claim_job(&id, "p1", at(1)).await.expect("no such job"));
-    store.commit(&Commit { jobs: vec![spec("12-1-1.1")], ..turn(1, 0) }).await.expect("a job");
-    let job = store.job(&id).await.expect("a job").expect("there");
-    assert_eq!((job.spec, job.pull, job.repo.as_str()), (spec("12-1-1.1"), key(1), "org/infra"));
-    assert_eq!((job.state, job.claimed_by, job.heartbeat), (JobState::Waiting, None, at(100)));
-    assert!(store.claim_job(&id, "p1", at(110)).await.expect("first"));
-    assert!(store.claim_job(&id, "p1", at(120)).await.expect("the same again"));
-    assert!(!store.claim_job(&id, "p2", at(130)).await.expect("another"));
-    store.touch_job(&id, at(150)).await.expect("alive");
-    store.touch_job(&id, at(140)).await.expect("late news");
-    let job = store.job(&id).await.expect("a job").expect("there");
-    assert_eq!((job.state, job.claimed_by.as_deref(), job.heartbeat), (JobState::Running, Some("p1"), at(150)));
-}
-
-pub async fn ends_a_job_once(store: Arc<SqlStore>) {
-    let id = JobId::new("j");
-    store.commit(&Commit { jobs: vec![spec("j"), spec("k")], ..turn(1, 0) }).await.expect("jobs");
-    let event = (key(1), look("ended"));
-    let ends = (0..3).map(|_| {
-        let (store, id, event) = (store.clone(), id.clone(), event.clone());
-        tokio::spawn(async move { store.end_job(&id, &event, at(200)).await })
-    });
-    let mut ended = 0;
-    for end in ends.collect::<Vec<_>>() {
-        ended += usize::from(end.await.expect("no panic").expect("it answers"));
-    }
-    assert_eq!(ended, 1);
-    let queued = events(&store, 300).await.remove(0);
-    store.finish_event(queued.id, &Next::Done(None)).await.expect("done");
-    assert!(events(&store, 300).await.is_empty(), "one event only");
-    assert!(!store.claim_job(&id, "p", at(300)).await.expect("ended"));
-    let open: Vec<JobId> = store.open_jobs().await.expect("jobs").into_iter().map(|job| job.spec.id).collect();
-    assert_eq!(open, [JobId::new("k")]);
-    store.commit(&Commit { jobs: vec![spec("j")], ..turn(1, 1) }).await.expect("the same job again is the old one");
-    assert_eq!(store.job(&id).await.expect("a job").expect("there").state, JobState::Ended);
-}
-
-pub async fn keeps_logs_once(store: Arc<SqlStore>) {
-    let id = JobId::new("j");
-    let line = |seq, text: &str| LogLine { seq, step: "plan".to_owned(), line: text.to_owned() };
-    store.append_log(&id, &[line(1, "one"), line(2, "zwei \u{1f980} \0'\"")]).await.expect("two");
-    store.append_log(&id, &[line(2, "other"), line(3, "three")]).await.expect("one is new");
-    store.append_log(&id, &[]).await.expect("nothing");
-    let all = store.log(&id, 0).await.expect("lines");
-    assert_eq!(all, [line(1, "one"), line(2, "zwei \u{1f980} \u{fffd}'\""), line(3, "three")]);
-    assert_eq!(store.log(&id, 2).await.expect("lines"), [line(3, "three")]);
-    let many: Vec<LogLine> = (4..1_604).map(|seq| line(seq, "x")).collect();
-    store.append_log(&id, &many).await.expect("many");
-    assert_eq!(store.log(&id, 3).await.expect("lines"), many);
-    assert!(store.log(&JobId::new("k"), 0).await.expect("lines").is_empty());
-}
-
-pub async fn keeps_binaries(store: Arc<SqlStore>) {
-    let id = JobId::new("j");
-    let blob = |bytes: Vec<u8>| Blob { kind: "plan".to_owned(), bytes };
-    assert_eq!(store.blob(&id, "plan").await.expect("none"), None);
-    let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-    for content in [vec![], bytes.clone(), bytes] {
-        store.put_blob(&id, &blob(content.clone())).await.expect("kept");
-        assert_eq!(store.blob(&id, "plan").await.expect("there"), Some(blob(content)));
-    }
-    assert_eq!(store.blob(&id, "errored-state").await.expect("none"), None);
 }
 
 pub async fn keeps_the_ledger(store: Arc<SqlStore>) {
