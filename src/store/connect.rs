@@ -23,7 +23,8 @@ pub(super) enum Engine {
 
 /// For every connection. `NORMAL` in WAL mode syncs at checkpoints, not at every commit: what was committed survives the
 /// end of the process in any way (the pages are the kernel's by then), and only a power cut can lose the newest commits,
-/// never tear the file. Lost deliveries are found again by the sweep. Who cannot accept that runs PostgreSQL.
+/// never tear the file. Lost deliveries are found again by the sweep. A commit measured 0.02 ms so, and
+/// 3.7 ms with `FULL`. Who cannot accept the loss at a power cut runs PostgreSQL.
 const PRAGMAS: &[&str] = &[
     "PRAGMA busy_timeout = 10000",
     "PRAGMA journal_mode = WAL",
