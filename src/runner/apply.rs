@@ -2,6 +2,7 @@
 //! whatever the tool could not save is uploaded before the job ends.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -26,7 +27,7 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
     let place = tool::prepare(job, secrets).await?;
     keeps_its_state(job, &place).map_err(|broken| broken.at("init"))?;
     let file = job.directory.join("plan.tfplan");
-    let shown = step(job, "plan", async {
+    let shown = step(job, "show", async {
         job.server.plan(&file).await?;
         let (_, json) = tool::show(job, &place, &file).await?;
         learn(job, &json, secrets);
@@ -36,18 +37,15 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
         Ok((plan, json))
     });
     let (plan, json) = shown.await?;
-    let mut result = None;
-    let done = step(job, "apply", async {
-        let (ended, ok) = apply(job, &place, &Saved { file, plan, json }, secrets).await?;
-        result = Some(ended);
-        if ok { Ok(()) } else { Err(Broken::new("", "")) }
-    });
-    let done = done.await;
-    match (result, done) {
-        (Some(result), _) => Ok(result),
-        (None, Err(broken)) => Err(broken),
-        (None, Ok(())) => Err(Broken::new("The apply ended without a result", "")),
+    if job.stop.is_wanted() {
+        return Err(Broken::Stopped);
     }
+    let began = Instant::now();
+    job.reporter.step_started("apply");
+    let result = apply(job, &place, &Saved { file, plan, json }, secrets).await;
+    let ended = if matches!(result, Ok(JobResult::Applied { .. })) { Ended::Well } else { Ended::Badly };
+    job.reporter.step_ended("apply", ended, began.elapsed());
+    result.map_err(|broken| broken.at("apply"))
 }
 
 /// A saved plan.
@@ -57,7 +55,7 @@ struct Saved {
     json: Vec<u8>,
 }
 
-async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Result<(JobResult, bool), Broken> {
+async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Result<JobResult, Broken> {
     // Not ours if it came with the commit; the checkout is private, so it may go.
     let left = place.root.join(ERRORED);
     if left.symlink_metadata().is_ok() {
@@ -85,42 +83,74 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -
         }
     })
     .await;
-    // From here on something may have changed: nothing returns early any more.
-    let (ok, why) = match &exit {
-        Ok(exit) => (exit.ok(), how(job, place, exit)),
-        Err(broken) => (false, failure(broken.clone(), secrets)),
-    };
     if let Ok(exit) = &exit {
         tool::log_errors(job, "apply", exit, secrets);
     }
+    let left = keep_errored_state(job, &left, secrets).await;
+    Ok(conclude(job, place, follower, exit, &left, secrets))
+}
+
+/// How it ended. Something may have changed by now, so nothing fails here any more.
+fn conclude(
+    job: &Job,
+    place: &Workplace,
+    mut follower: Follower,
+    exit: Result<Exit, Broken>,
+    left: &ErroredState,
+    secrets: &Secrets,
+) -> JobResult {
+    let ok = exit.as_ref().is_ok_and(Exit::ok);
     let errors = follower.errors().to_vec();
     let rest = follower.finish(if ok { Ended::Well } else { Ended::Badly });
     let resources = masked(follower.resources(), secrets);
     job.reporter.resources(resources.clone());
-    let errored_state = keep_errored_state(job, &left, secrets).await;
-    if ok {
-        return Ok((JobResult::Applied { resources }, true));
+    if ok && *left == ErroredState::None {
+        return JobResult::Applied { resources };
     }
+    let interrupted = exit.as_ref().is_ok_and(|exit| exit.interrupted);
+    let why = match exit {
+        Ok(exit) => how(job, place, &exit),
+        Err(Broken::Failed(failure)) => *failure,
+        Err(Broken::Stopped) => Failure::default(),
+    };
     let mut main = of_errors("apply", &place.place(job), &in_order(&rest, &errors)).unwrap_or(why);
-    if exit.is_ok_and(|exit| exit.interrupted) {
+    if interrupted {
         main.others.insert(0, format!("{}: {}", main.summary, main.detail));
         main.summary = "The apply was interrupted".to_owned();
-        main.detail = "What had started was finished or is marked failed, and the state was saved.".to_owned();
+        main.detail = "What had started was finished or is marked failed; the rest was not applied.".to_owned();
     }
-    let stale = is_stale(&errors) && !errored_state && resources.iter().all(untouched);
-    if errored_state {
-        main.detail = format!(
-            "{}\n\nThe state could not be saved to its backend; what was applied is only in `{ERRORED}`, which was kept. \
-             Before anything else is planned here: fetch it, and run `{} state push {ERRORED}` in `{}`.",
-            main.detail,
-            tool::name(place.program.kind),
-            job.spec.root.dir()
-        );
+    if let Some(advice) = left.advice(tool::name(place.program.kind), job.spec.root.dir()) {
+        main.detail = format!("{}\n\n{advice}", main.detail);
     }
+    let stale = is_stale(&errors) && *left == ErroredState::None && resources.iter().all(untouched);
     let failure = failure(Broken::of(main).at("apply"), secrets);
-    let result =
-        if stale { JobResult::Stale { failure } } else { JobResult::Failed { failure, resources, errored_state } };
-    Ok((result, false))
+    if stale {
+        return JobResult::Stale { failure };
+    }
+    JobResult::Failed { failure, resources, errored_state: *left == ErroredState::Uploaded }
+}
+
+/// A state that the tool could not save to its backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ErroredState {
+    None,
+    Uploaded,
+    /// Only this machine has it.
+    Here(PathBuf),
+}
+
+impl ErroredState {
+    fn advice(&self, tool: &str, dir: &str) -> Option<String> {
+        let kept = match self {
+            Self::None => return None,
+            Self::Uploaded => "was kept by the server".to_owned(),
+            Self::Here(path) => format!("could not be uploaded and lies at `{}` where the job ran", path.display()),
+        };
+        Some(format!(
+            "The state could not be saved to its backend; what was applied is only in `{ERRORED}`, which {kept}. \
+             Before anything else is planned here: fetch it, and run `{tool} state push {ERRORED}` in `{dir}`."
+        ))
+    }
 }
 
 /// The run's own errors first, then those that belong to a resource.
@@ -159,16 +189,16 @@ fn masked(resources: &[ResourceState], secrets: &Secrets) -> Vec<ResourceState> 
     resources
 }
 
-/// Uploads the state that the tool could not save; whether there was one.
-async fn keep_errored_state(job: &Job, left: &Path, secrets: &Secrets) -> bool {
+/// Uploads the state that the tool could not save. If that fails the job's directory is left where it is.
+async fn keep_errored_state(job: &Job, left: &Path, secrets: &Secrets) -> ErroredState {
     if !left.is_file() {
-        return false;
+        return ErroredState::None;
     }
-    if let Err(broken) = job.server.put("errored-state", left).await {
-        let why = failure(broken, secrets);
-        job.reporter.log("apply", &format!("`{ERRORED}` could not be uploaded: {} {}", why.summary, why.detail));
-    }
-    true
+    let Err(broken) = job.server.put("errored-state", left).await else { return ErroredState::Uploaded };
+    job.keeps.store(true, Ordering::SeqCst);
+    let why = failure(broken, secrets);
+    job.reporter.log("apply", &format!("`{ERRORED}` could not be uploaded: {} {}", why.summary, why.detail));
+    ErroredState::Here(left.to_owned())
 }
 
 fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {

@@ -36,7 +36,7 @@ pub(super) fn add_secrets(given: &BTreeMap<String, String>, secrets: &mut Secret
         let secret = ["TOKEN", "SECRET", "PASSWORD", "KEY", "ENCRYPTION"].iter().any(|word| upper.contains(word));
         // `true` or `1` in a variable is no secret, and masking it would tear every log apart.
         let telling = value.len() >= 4 && !matches!(value.as_str(), "true" | "false" | "null");
-        if (secret || name.starts_with("TF_VAR_")) && telling && !Path::new(value).is_absolute() {
+        if (secret || name.starts_with("TF_VAR_")) && telling && !Path::new(value).exists() {
             secrets.add(value);
         }
     }

@@ -141,6 +141,9 @@ pub(super) fn of_text(step: &str, place: &Place<'_>, text: &str) -> Option<Failu
             add_line(error, words);
         }
     }
+    // The errors that name a place say more than the general one that `init` puts before them; some come twice.
+    errors.sort_by_key(|error| error.file.is_none());
+    errors.dedup();
     of_errors(step, place, &errors)
 }
 
@@ -178,7 +181,9 @@ pub(super) fn readable(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'static> = Place { checkout: Path::new("/w/source"), root: "envs/dev" };
+    fn place(root: &str) -> Place<'_> {
+        Place { checkout: Path::new("/w/source"), root }
+    }
 
     #[test]
     fn files_are_named_as_the_repository_knows_them() {
@@ -190,10 +195,9 @@ mod tests {
             ("../../../x.tf", None),
         ];
         for (file, expected) in table {
-            assert_eq!(PLACE.in_repository(file).as_deref(), expected, "{file}");
+            assert_eq!(place("envs/dev").in_repository(file).as_deref(), expected, "{file}");
         }
-        let top = Place { checkout: Path::new("/w/source"), root: "." };
-        assert_eq!(top.in_repository("main.tf").as_deref(), Some("main.tf"));
+        assert_eq!(place(".").in_repository("main.tf").as_deref(), Some("main.tf"));
     }
 
     #[test]
@@ -201,13 +205,13 @@ mod tests {
         let text = "\u{1b}[31m╷\u{1b}[0m\n│ Error: Missing name for resource\n│ \n│   on b.tf line 3, in resource \"x\":\n\
                     │    3: resource \"x\" {\n│ \n│ All resource blocks\n│ must have 2 labels.\n╵\n\n\
                     Error: Second\n\nIts detail.\n";
-        let failure = of_text("init", &PLACE, text).expect("two errors");
+        let failure = of_text("init", &place("envs/dev"), text).expect("two errors");
         assert_eq!(failure.summary, "Missing name for resource");
         assert_eq!((failure.file.as_deref(), failure.line), (Some("envs/dev/b.tf"), Some(3)));
         assert_eq!(failure.code.as_deref(), Some("resource \"x\" {"));
         assert_eq!(failure.detail, "All resource blocks\nmust have 2 labels.");
         assert_eq!(failure.others, ["Second: Its detail."]);
-        assert_eq!(of_text("init", &PLACE, "all well"), None);
+        assert_eq!(of_text("init", &place("envs/dev"), "all well"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use secrecy::SecretString;
 
@@ -45,15 +46,22 @@ struct Job {
     stop: Stop,
     environment: BTreeMap<String, String>,
     directory: PathBuf,
+    /// Whether the directory must outlive the job.
+    keeps: AtomicBool,
 }
 
 /// Runs the job behind `url` to its end. `Ok` when its result was taken, or when the job is another process's.
 pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, String>) -> Result<(), RunnerError> {
     let server = Server::new(url, token)?;
-    let Some(spec) = server.claim().await? else { return Ok(()) };
+    // Before the claim, so that no signal ends a job that is claimed.
+    let stop = Stop::listen();
+    let claimed = tokio::select! {
+        claimed = server.claim() => claimed?,
+        () = stop.wanted() => None,
+    };
+    let Some(spec) = claimed else { return Ok(()) };
     let server = server.for_phase(spec.phase);
-    let stop = Stop::listen(spec.phase);
-    let reporter = Reporter::start(server.clone(), stop.clone());
+    let reporter = Reporter::start(server.clone(), stop.clone(), spec.phase);
     let mut secrets = Secrets::default();
     environment::add_secrets(&environment, &mut secrets);
     let result = match work::directory(&environment, &spec.id) {
@@ -64,19 +72,23 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
                 server: server.clone(),
                 reporter: reporter.clone(),
                 stop: stop.clone(),
+                keeps: AtomicBool::new(false),
                 spec,
             };
             let result = work(&job, &mut secrets).await;
-            // Everything worth keeping was uploaded; an undeletable directory must not hide the result.
-            let _ = directory.close();
+            if job.keeps.load(Ordering::SeqCst) {
+                // It holds the only copy of a state.
+                let _ = directory.keep();
+            } else {
+                // Everything worth keeping was uploaded; an undeletable directory must not hide the result.
+                let _ = directory.close();
+            }
             result
         }
         Err(error) => failed(Broken::from(error).at("checkout"), &secrets),
     };
     reporter.finish().await;
-    if stop.is_gone()
-        && !matches!(result, JobResult::Applied { .. } | JobResult::Failed { .. } | JobResult::Stale { .. })
-    {
+    if stop.is_gone() {
         return Ok(());
     }
     match server.result(&result).await? {

@@ -77,6 +77,8 @@ impl Exit {
 pub(super) async fn run(job: &Job, call: &Call<'_>, on_line: &mut (dyn FnMut(&str) + Send)) -> Result<Exit, Broken> {
     let out = job.directory.join(format!("{}.out", call.name));
     let err = job.directory.join(format!("{}.err", call.name));
+    File::create(&out)?;
+    let mut lines = Lines { file: File::open(&out)?, rest: Vec::new() };
     let child = Command::new(call.program)
         .args(&call.args)
         .current_dir(call.directory)
@@ -93,9 +95,9 @@ pub(super) async fn run(job: &Job, call: &Call<'_>, on_line: &mut (dyn FnMut(&st
             format!("{error}. Check the job's image."),
         )
     })?;
-    let mut lines = Lines { file: File::open(&out)?, rest: Vec::new() };
     let (status, interrupted) = watch(job, call.stop, child, &mut || lines.read(on_line)).await?;
-    lines.read(on_line)?;
+    // The exit code counts, also when its words cannot be read.
+    let _ = lines.read(on_line);
     lines.end(on_line);
     Ok(Exit { status, interrupted, out, err })
 }

@@ -10,9 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::failure::readable;
-use super::server::{Answer, Server};
+use super::server::{Said, Server};
 use super::stop::Stop;
-use crate::domain::job::{JobEvent, JobLine, ResourceState};
+use crate::domain::job::{JobEvent, JobLine, Phase, ResourceState};
+use crate::domain::progress::Ended;
 
 const BATCH: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -44,9 +45,9 @@ struct Queue {
 
 impl Reporter {
     /// Starts to send.
-    pub(super) fn start(server: Server, stop: Stop) -> Self {
+    pub(super) fn start(server: Server, stop: Stop, phase: Phase) -> Self {
         let shared = Arc::new(Shared { queue: Mutex::default(), news: Notify::new(), hurry: Notify::new() });
-        let task = tokio::spawn(send_all(shared.clone(), server, stop));
+        let task = tokio::spawn(send_all(shared.clone(), server, stop, phase));
         Self { shared, task: Arc::new(Mutex::new(Some(task))) }
     }
 
@@ -57,13 +58,13 @@ impl Reporter {
     }
 
     /// A step ended.
-    pub(super) fn step_ended(&self, step: &str, ok: bool, took: Duration) {
+    pub(super) fn step_ended(&self, step: &str, ended: Ended, took: Duration) {
         let left_out = self.lock().logged.get(step).map_or(0, |count| count.saturating_sub(MOST_LINES_PER_STEP));
         if left_out > 0 {
             self.push(JobEvent::Log { step: step.to_owned(), line: format!("… {left_out} more lines") });
         }
         let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-        self.push(JobEvent::StepEnded { step: step.to_owned(), ok, took_ms });
+        self.push(JobEvent::StepEnded { step: step.to_owned(), ok: ended == Ended::Well, took_ms });
         self.shared.hurry.notify_one();
     }
 
@@ -134,7 +135,7 @@ impl Shared {
     }
 }
 
-async fn send_all(shared: Arc<Shared>, server: Server, stop: Stop) {
+async fn send_all(shared: Arc<Shared>, server: Server, stop: Stop, phase: Phase) {
     let mut seq = 0;
     let mut last = Instant::now();
     loop {
@@ -155,11 +156,10 @@ async fn send_all(shared: Arc<Shared>, server: Server, stop: Stop) {
             let full = lines.len() >= MOST_PER_BATCH;
             if !lines.is_empty() || !over {
                 match server.lines(&lines).await {
-                    Ok(true) => stop.interrupt(),
-                    Ok(false) => {}
-                    Err(Answer::Gone) => stop.gone(),
-                    // A batch that the server will not have is lost, not the job; without a server a plan has no end.
-                    Err(_) => stop.gone(),
+                    Said::Cancel => stop.interrupt(),
+                    Said::Gone if phase == Phase::Plan => stop.gone(),
+                    // Half an apply is worse than one that nobody watches.
+                    Said::Taken | Said::Gone => {}
                 }
             }
             if over {

@@ -42,6 +42,17 @@ pub(super) enum Answer {
     Refused(String),
 }
 
+/// What the server makes of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Nothing more to say.
+    Taken,
+    /// It wants one interrupt.
+    Cancel,
+    /// The job is unknown, superseded, or the server was away for longer than anybody waits.
+    Gone,
+}
+
 /// Why a call failed for good.
 #[derive(Debug)]
 enum CallError {
@@ -101,16 +112,24 @@ impl Server {
         self.download("plan", into).await
     }
 
-    /// Sends lines; whether the server wants one interrupt.
-    pub(super) async fn lines(&self, lines: &[JobLine]) -> Result<bool, Answer> {
+    /// Sends lines.
+    pub(super) async fn lines(&self, lines: &[JobLine]) -> Said {
         #[derive(Serialize)]
         struct Body<'a> {
             lines: &'a [JobLine],
         }
         match self.call(|| self.request(Method::POST, "lines").json(&Body { lines })).await {
-            Ok(answer) => Ok(answer.json::<LinesAnswer>().await.is_ok_and(|answer| answer.cancel)),
-            Err(CallError::Status(StatusCode::GONE | StatusCode::NOT_FOUND, _)) => Err(Answer::Gone),
-            Err(error) => Err(Answer::Refused(error.to_string())),
+            Ok(answer) => match answer.json::<LinesAnswer>().await {
+                Ok(LinesAnswer { cancel: true }) => Said::Cancel,
+                _ => Said::Taken,
+            },
+            Err(CallError::Status(status, _)) if is_gone(status) => Said::Gone,
+            Err(CallError::Status(status, body)) if status.is_client_error() => {
+                // These lines are lost, the job is not: its result matters more.
+                tracing::warn!(%status, body, "the server refused lines of the log");
+                Said::Taken
+            }
+            Err(_) => Said::Gone,
         }
     }
 
@@ -125,7 +144,7 @@ impl Server {
     pub(super) async fn result(&self, result: &JobResult) -> Result<Answer, RunnerError> {
         match self.call(|| self.request(Method::POST, "result").json(result)).await {
             Ok(_) => Ok(Answer::Taken),
-            Err(CallError::Status(StatusCode::GONE | StatusCode::NOT_FOUND, _)) => Ok(Answer::Gone),
+            Err(CallError::Status(status, _)) if is_gone(status) => Ok(Answer::Gone),
             Err(error) => Ok(Answer::Refused(error.to_string())),
         }
     }
@@ -194,6 +213,10 @@ impl std::fmt::Display for CallError {
             CallError::Unreachable(why) => f.write_str(why),
         }
     }
+}
+
+fn is_gone(status: StatusCode) -> bool {
+    matches!(status, StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED)
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

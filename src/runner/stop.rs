@@ -6,8 +6,6 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::domain::job::Phase;
-
 /// What is wanted of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wish {
@@ -23,13 +21,12 @@ pub(super) enum Wish {
 #[derive(Clone)]
 pub(super) struct Stop {
     wish: Arc<watch::Sender<Wish>>,
-    phase: Phase,
 }
 
 impl Stop {
     /// Listens to the process's signals. A hang-up is ignored: it would cost the tool its state.
-    pub(super) fn listen(phase: Phase) -> Self {
-        let stop = Self { wish: Arc::new(watch::Sender::new(Wish::GoOn)), phase };
+    pub(super) fn listen() -> Self {
+        let stop = Self { wish: Arc::new(watch::Sender::new(Wish::GoOn)) };
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
             if let Ok(mut signals) = signal(kind) {
                 let stop = stop.clone();
@@ -51,11 +48,9 @@ impl Stop {
         self.raise(Wish::Interrupt);
     }
 
-    /// Nobody waits any more. An apply goes on: half of one is worse than one that nobody watches.
+    /// Nobody waits for this plan any more.
     pub(super) fn gone(&self) {
-        if self.phase == Phase::Plan {
-            self.raise(Wish::Gone);
-        }
+        self.raise(Wish::Gone);
     }
 
     /// Whether nobody waits for it.

@@ -10,6 +10,7 @@ use super::failure::{Broken, Place, of_text};
 use super::process::{Call, Exit, Stopping, run};
 use crate::domain::config::ToolKind;
 use crate::domain::job::StateLock;
+use crate::domain::progress::Ended;
 use crate::domain::secret::Secrets;
 
 /// The program.
@@ -46,7 +47,8 @@ pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Re
     let began = Instant::now();
     job.reporter.step_started(name);
     let result = work.await.map_err(|broken| broken.at(name));
-    job.reporter.step_ended(name, result.is_ok(), began.elapsed());
+    let ended = if result.is_ok() { Ended::Well } else { Ended::Badly };
+    job.reporter.step_ended(name, ended, began.elapsed());
     result
 }
 

@@ -77,7 +77,7 @@ async fn a_plan_is_made_shown_and_uploaded_then_applied_once() {
     let done: Vec<&str> = resources.iter().map(|resource| resource.address.as_str()).collect();
     assert_eq!(done, ["terraform_data.a", "terraform_data.b"]);
     assert!(resources.iter().all(|resource| resource.state == ResourceStage::Done));
-    assert_eq!(applied.steps(), ["checkout ok", "init ok", "plan ok", "apply ok"]);
+    assert_eq!(applied.steps(), ["checkout ok", "init ok", "show ok", "apply ok"]);
     assert_eq!(applied.last_resources(), *resources);
 
     let again = job(states.path(), TWO, apply, Some(&planned), Trouble::None).await;
@@ -223,4 +223,28 @@ async fn a_state_that_would_vanish_with_the_job_is_not_applied() {
     apply.run(&environment(states.path())).await.expect("the job ends");
     let Some(JobResult::Failed { failure, .. }) = apply.kept().result else { panic!("it failed") };
     assert_eq!(failure.summary, "The state of `envs/dev` would be lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_its_backend_does_not_take_is_uploaded_or_left_where_it_is() {
+    let states = tempfile::tempdir().unwrap();
+    let url = server::forgetful_backend().await;
+    let root =
+        format!("terraform {{\n  backend \"http\" {{\n    address = \"{url}\"\n    retry_max = 0\n  }}\n}}\n{TWO}");
+    let files = [("envs/dev/main.tf".to_owned(), root)];
+    let plan = World::start(&files, spec(Phase::Plan), None, Trouble::None).await;
+    plan.run(&environment(states.path())).await.expect("the job ends");
+    for trouble in [Trouble::None, Trouble::StateRefused] {
+        let apply = World::start(&files, spec(Phase::Apply), Some(&plan.kept()), trouble).await;
+        apply.run(&environment(states.path())).await.expect("the job ends");
+        let kept = apply.kept();
+        let Some(JobResult::Failed { failure, resources, errored_state }) = &kept.result else {
+            panic!("{:?}", kept.result)
+        };
+        assert!(resources.iter().all(|resource| resource.state == ResourceStage::Done), "{resources:?}");
+        assert!(failure.detail.contains("state push errored.tfstate"), "{failure:?}");
+        let uploaded = trouble == Trouble::None;
+        assert_eq!((*errored_state, kept.errored_state.is_some()), (uploaded, uploaded));
+        assert_eq!(nothing_left_in(states.path()), uploaded);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,7 @@ pub enum Trouble {
     CancelAtPlan,
     CancelAtProvisioner,
     LinesGone,
+    StateRefused,
 }
 
 /// What the job sent.
@@ -32,6 +33,7 @@ pub struct Kept {
     pub lines: BTreeMap<u64, JobEvent>,
     pub plan: Option<Vec<u8>>,
     pub plan_json: Option<Vec<u8>>,
+    pub errored_state: Option<Vec<u8>>,
     pub result: Option<JobResult>,
 }
 
@@ -93,14 +95,14 @@ impl World {
         let routes = Router::new()
             .route("/jobs/j/claim", post(claim))
             .route("/jobs/j/source", get(|State(shared): State<Arc<Shared>>| async move { shared.tar.clone() }))
-            .route("/jobs/j/plan", get(|State(shared): State<Arc<Shared>>| async move { shared.saved.clone() }))
-            .route("/jobs/j/{what}", put(keep))
+            .route("/jobs/j/plan", get(saved_plan).put(keep_plan))
+            .route("/jobs/j/plan.json", put(keep_json))
+            .route("/jobs/j/errored-state", put(keep_errored_state))
             .route("/jobs/j/lines", post(lines))
             .route("/jobs/j/result", post(result))
             .layer(from_fn_with_state(shared.clone(), gate))
             .layer(DefaultBodyLimit::disable())
             .with_state(shared.clone());
-        // `/plan` is both read and written.
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/jobs/j", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -126,6 +128,16 @@ pub async fn deaf() -> String {
             held.push(socket);
         }
     });
+    url
+}
+
+/// A state backend that keeps nothing.
+pub async fn forgetful_backend() -> String {
+    let routes = Router::new()
+        .route("/state", get(|| async { StatusCode::NOT_FOUND }).post(|| async { StatusCode::INTERNAL_SERVER_ERROR }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/state", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
     url
 }
 
@@ -159,13 +171,23 @@ async fn claim(State(shared): State<Arc<Shared>>, body: axum::Json<Value>) -> Re
     }
 }
 
-async fn keep(State(shared): State<Arc<Shared>>, Path(what): Path<String>, body: Bytes) -> StatusCode {
-    let mut kept = shared.kept.lock().unwrap();
-    match what.as_str() {
-        "plan" => kept.plan = Some(body.to_vec()),
-        "plan.json" => kept.plan_json = Some(body.to_vec()),
-        _ => return StatusCode::NOT_FOUND,
+async fn saved_plan(State(shared): State<Arc<Shared>>) -> Vec<u8> {
+    shared.saved.clone()
+}
+
+async fn keep_plan(State(shared): State<Arc<Shared>>, body: Bytes) {
+    shared.kept.lock().unwrap().plan = Some(body.to_vec());
+}
+
+async fn keep_json(State(shared): State<Arc<Shared>>, body: Bytes) {
+    shared.kept.lock().unwrap().plan_json = Some(body.to_vec());
+}
+
+async fn keep_errored_state(State(shared): State<Arc<Shared>>, body: Bytes) -> StatusCode {
+    if shared.trouble == Trouble::StateRefused {
+        return StatusCode::PAYLOAD_TOO_LARGE;
     }
+    shared.kept.lock().unwrap().errored_state = Some(body.to_vec());
     StatusCode::OK
 }
 
