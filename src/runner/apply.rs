@@ -1,0 +1,253 @@
+//! An apply job: exactly the saved plan, followed resource by resource. It is never killed and interrupted at most once;
+//! whatever the tool could not save is uploaded before the job ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Job;
+use super::failure::{Broken, failure, of_errors};
+use super::plan::{learn, log_diagnostic};
+use super::process::{Call, Exit, Stopping, run as run_tool};
+use super::tool::{self, Workplace, step};
+use crate::domain::config::ToolKind;
+use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState};
+use crate::domain::plan::{self, Action, Plan};
+use crate::domain::progress::{Diagnostic, Ended, Follower, Line, Moved, What};
+use crate::domain::secret::Secrets;
+
+const ERRORED: &str = "errored.tfstate";
+const BETWEEN_RESOURCES: Duration = Duration::from_millis(200);
+const LONGEST_ERROR: usize = 4 * 1024;
+
+/// Applies.
+pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
+    let place = tool::prepare(job, secrets).await?;
+    keeps_its_state(job, &place).map_err(|broken| broken.at("init"))?;
+    let file = job.directory.join("plan.tfplan");
+    let shown = step(job, "show", async {
+        job.server.plan(&file).await?;
+        let (_, json) = tool::show(job, &place, &file).await?;
+        learn(job, &json, secrets);
+        let plan = plan::parse(&json).map_err(|error| {
+            Broken::new("The saved plan cannot be applied", format!("{error}. Plan the pull request again."))
+        })?;
+        Ok((plan, json))
+    });
+    let (plan, json) = shown.await?;
+    if job.stop.is_wanted() {
+        return Err(Broken::Stopped);
+    }
+    let began = Instant::now();
+    job.reporter.step_started("apply");
+    let result = apply(job, &place, &Saved { file, plan, json }, secrets).await;
+    let ended = if matches!(result, Ok(JobResult::Applied { .. })) { Ended::Well } else { Ended::Badly };
+    job.reporter.step_ended("apply", ended, began.elapsed());
+    result.map_err(|broken| broken.at("apply"))
+}
+
+/// A saved plan.
+struct Saved {
+    file: PathBuf,
+    plan: Plan,
+    json: Vec<u8>,
+}
+
+async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Result<JobResult, Broken> {
+    // Not ours if it came with the commit; the checkout is private, so it may go.
+    let left = place.root.join(ERRORED);
+    if left.symlink_metadata().is_ok() {
+        std::fs::remove_file(&left)?;
+    }
+    let mut follower = Follower::new(&saved.plan);
+    job.reporter.resources(follower.resources().to_vec());
+    let call = Call {
+        program: &place.program.path,
+        args: arguments(job, place, saved),
+        directory: &place.root,
+        name: "apply",
+        stop: Stopping::Patience,
+    };
+    let mut told = Instant::now();
+    let exit = run_tool(job, &call, &mut |line| {
+        let Some(line) = Line::parse(line) else { return job.reporter.log("apply", &secrets.mask(line)) };
+        match &line.what {
+            What::Diagnostic(diagnostic) => log_diagnostic(job, "apply", diagnostic, secrets),
+            _ => job.reporter.log("apply", &secrets.mask(&line.message)),
+        }
+        if follower.take(&line) == Moved::Yes && told.elapsed() >= BETWEEN_RESOURCES {
+            told = Instant::now();
+            job.reporter.resources(follower.resources().to_vec());
+        }
+    })
+    .await;
+    if let Ok(exit) = &exit {
+        tool::log_errors(job, "apply", exit, secrets);
+    }
+    let left = keep_errored_state(job, &left, secrets).await;
+    Ok(conclude(job, place, follower, exit, &left, secrets))
+}
+
+/// How it ended. Something may have changed by now, so nothing fails here any more.
+fn conclude(
+    job: &Job,
+    place: &Workplace,
+    mut follower: Follower,
+    exit: Result<Exit, Broken>,
+    left: &ErroredState,
+    secrets: &Secrets,
+) -> JobResult {
+    let ok = exit.as_ref().is_ok_and(Exit::ok);
+    let errors = follower.errors().to_vec();
+    let rest = follower.finish(if ok { Ended::Well } else { Ended::Badly });
+    let resources = masked(follower.resources(), secrets);
+    job.reporter.resources(resources.clone());
+    if ok && *left == ErroredState::None {
+        return JobResult::Applied { resources };
+    }
+    let interrupted = exit.as_ref().is_ok_and(|exit| exit.interrupted);
+    let why = match exit {
+        Ok(exit) => how(job, place, &exit),
+        Err(Broken::Failed(failure)) => *failure,
+        Err(Broken::Stopped) => Failure::default(),
+    };
+    let mut main = of_errors("apply", &place.place(job), &in_order(&rest, &errors)).unwrap_or(why);
+    if interrupted {
+        main.others.insert(0, format!("{}: {}", main.summary, main.detail));
+        main.summary = "The apply was interrupted".to_owned();
+        main.detail = "What had started was finished or is marked failed; the rest was not applied.".to_owned();
+    }
+    if let Some(advice) = left.advice(tool::name(place.program.kind), job.spec.root.dir()) {
+        main.detail = format!("{}\n\n{advice}", main.detail);
+    }
+    let stale = is_stale(&errors) && *left == ErroredState::None && resources.iter().all(untouched);
+    let failure = failure(Broken::of(main).at("apply"), secrets);
+    if stale {
+        return JobResult::Stale { failure };
+    }
+    JobResult::Failed { failure, resources, errored_state: *left == ErroredState::Uploaded }
+}
+
+/// A state that the tool could not save to its backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ErroredState {
+    None,
+    Uploaded,
+    /// Only this machine has it.
+    Here(PathBuf),
+}
+
+impl ErroredState {
+    fn advice(&self, tool: &str, dir: &str) -> Option<String> {
+        let kept = match self {
+            Self::None => return None,
+            Self::Uploaded => "was kept by the server".to_owned(),
+            Self::Here(path) => format!("could not be uploaded and lies at `{}` where the job ran", path.display()),
+        };
+        Some(format!(
+            "The state could not be saved to its backend; what was applied is only in `{ERRORED}`, which {kept}. \
+             Before anything else is planned here: fetch it, and run `{tool} state push {ERRORED}` in `{dir}`."
+        ))
+    }
+}
+
+/// The run's own errors first, then those that belong to a resource.
+fn in_order(rest: &[Diagnostic], all: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut errors = rest.to_vec();
+    errors.extend(all.iter().filter(|error| !rest.contains(error)).cloned());
+    errors
+}
+
+fn how(job: &Job, place: &Workplace, exit: &Exit) -> Failure {
+    let said = super::failure::of_text("apply", &place.place(job), &exit.errors());
+    said.unwrap_or_else(|| Failure {
+        step: "apply".to_owned(),
+        summary: format!("`{} apply` {}", tool::name(place.program.kind), exit.how()),
+        detail: tool::tail(&exit.errors()),
+        ..Failure::default()
+    })
+}
+
+fn is_stale(errors: &[Diagnostic]) -> bool {
+    errors.iter().any(|error| {
+        error.summary.contains("Saved plan is stale") || error.summary.contains("does not match the given state")
+    })
+}
+
+fn untouched(resource: &ResourceState) -> bool {
+    resource.state == ResourceStage::NotApplied
+}
+
+fn masked(resources: &[ResourceState], secrets: &Secrets) -> Vec<ResourceState> {
+    let mut resources = resources.to_vec();
+    for resource in &mut resources {
+        let clean = |error: &String| super::failure::readable(&secrets.mask(error), LONGEST_ERROR);
+        resource.error = resource.error.as_ref().map(clean);
+    }
+    resources
+}
+
+/// Uploads the state that the tool could not save. If that fails the job's directory is left where it is.
+async fn keep_errored_state(job: &Job, left: &Path, secrets: &Secrets) -> ErroredState {
+    if !left.is_file() {
+        return ErroredState::None;
+    }
+    let Err(broken) = job.server.put("errored-state", left).await else { return ErroredState::Uploaded };
+    job.keeps.store(true, Ordering::SeqCst);
+    let why = failure(broken, secrets);
+    job.reporter.log("apply", &format!("`{ERRORED}` could not be uploaded: {} {}", why.summary, why.detail));
+    ErroredState::Here(left.to_owned())
+}
+
+fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {
+    let mut args: Vec<String> = vec!["apply".into(), "-json".into(), "-input=false".into()];
+    args.push(tool::lock_flag(job.spec.state_lock).into());
+    if has_ephemeral_variables(&saved.json) {
+        // Their values are in no plan file: they must be given again, exactly as they were.
+        args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
+        args.extend(
+            job.spec.args.iter().filter(|arg| arg.starts_with("-var=") || arg.starts_with("-var-file=")).cloned(),
+        );
+    }
+    let forgets = saved.plan.changes.iter().any(|change| change.action == Action::Forget);
+    if place.program.kind == ToolKind::Tofu && forgets && job.spec.args.iter().any(|arg| arg == "-destroy") {
+        // Otherwise a destroy that did everything it should ends with exit code 1.
+        args.push("-suppress-forget-errors".into());
+    }
+    args.push(saved.file.display().to_string());
+    args
+}
+
+fn has_ephemeral_variables(json: &[u8]) -> bool {
+    let json: Value = serde_json::from_slice(json).unwrap_or_default();
+    let variables = json.pointer("/configuration/root_module/variables").and_then(Value::as_object);
+    variables.is_some_and(|all| all.values().any(|one| one.get("ephemeral").and_then(Value::as_bool) == Some(true)))
+}
+
+/// A state that lies in the job's own directory would vanish with it, and everything that was applied be orphaned.
+fn keeps_its_state(job: &Job, place: &Workplace) -> Result<(), Broken> {
+    let record = std::fs::read(place.root.join(".terraform/terraform.tfstate")).unwrap_or_default();
+    let record: Value = serde_json::from_slice(&record).unwrap_or_default();
+    let text = |pointer: &str| record.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let kind = text("/backend/type").unwrap_or("local");
+    let path = match job.spec.root.workspace() {
+        "default" => text("/backend/config/path"),
+        _ => text("/backend/config/workspace_dir"),
+    };
+    let whole = place.root.join(path.unwrap_or("terraform.tfstate"));
+    let lost =
+        kind == "local" && (path.is_none_or(|path| Path::new(path).is_relative()) || whole.starts_with(&job.directory));
+    if !lost {
+        return Ok(());
+    }
+    Err(Broken::new(
+        format!("The state of `{}` would be lost", job.spec.root),
+        format!(
+            "Its state is the local file `{}`, which lies in the job's own directory and vanishes with it. Give the root a \
+             remote `backend`, or an absolute `path` that outlives the job.",
+            path.unwrap_or("terraform.tfstate")
+        ),
+    ))
+}

@@ -1,0 +1,104 @@
+//! A plan job: `init`, `plan`, `show`, upload. A plan that failed uploads nothing.
+
+use std::path::Path;
+
+use super::Job;
+use super::environment;
+use super::failure::{Broken, of_errors};
+use super::process::{Call, Stopping, run as run_tool};
+use super::tool::{self, Workplace, step};
+use crate::domain::job::{JobResult, StateLock};
+use crate::domain::progress::{Diagnostic, Line, What};
+use crate::domain::rollout::Tool;
+use crate::domain::secret::Secrets;
+
+/// Plans.
+pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
+    let place = tool::prepare(job, secrets).await?;
+    let file = job.directory.join("plan.tfplan");
+    let tool = step(job, "plan", plan(job, &place, &file, secrets)).await?;
+    step(job, "show", async {
+        let (json, bytes) = tool::show(job, &place, &file).await?;
+        learn(job, &bytes, secrets);
+        tokio::try_join!(job.server.put("plan", &file), job.server.put("plan.json", &json))?;
+        Ok(())
+    })
+    .await?;
+    Ok(JobResult::Planned { tool })
+}
+
+/// Takes the secrets of a plan, beside those of the environment.
+pub(super) fn learn(job: &Job, plan_json: &[u8], secrets: &mut Secrets) {
+    *secrets = Secrets::of_plan(plan_json);
+    environment::add_secrets(&job.environment, secrets);
+}
+
+async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) -> Result<Tool, Broken> {
+    let call = Call {
+        program: &place.program.path,
+        args: arguments(job, file),
+        directory: &place.root,
+        name: "plan",
+        stop: match job.spec.state_lock {
+            StateLock::Off => Stopping::Kill,
+            // A killed plan would leave the state locked.
+            StateLock::Wait => Stopping::Patience,
+        },
+    };
+    let mut tool = None;
+    let mut told: Vec<Diagnostic> = Vec::new();
+    let exit = run_tool(job, &call, &mut |line| match Line::parse(line) {
+        Some(Line { what: What::Version(version), .. }) => tool = Some(version),
+        // An error may quote a secret that is known only once the plan file was read.
+        Some(Line { what: What::Diagnostic(diagnostic), .. }) => told.push(diagnostic),
+        Some(Line { message, .. }) => job.reporter.log("plan", &secrets.mask(&message)),
+        None => job.reporter.log("plan", &secrets.mask(line)),
+    })
+    .await?;
+    if exit.interrupted && !exit.ok() {
+        return Err(Broken::Stopped);
+    }
+    if !exit.ok()
+        && file.exists()
+        && let Ok((_, json)) = tool::show(job, place, file).await
+    {
+        learn(job, &json, secrets);
+    }
+    for diagnostic in &told {
+        log_diagnostic(job, "plan", diagnostic, secrets);
+    }
+    tool::log_errors(job, "plan", &exit, secrets);
+    if !exit.ok() {
+        let errors: Vec<Diagnostic> = told.into_iter().filter(Diagnostic::is_error).collect();
+        let failure = of_errors("plan", &place.place(job), &errors).map(Broken::of);
+        return Err(failure.unwrap_or_else(|| tool::ended_badly(job, place, "plan", &exit)));
+    }
+    match tool {
+        Some(tool) => Ok(tool),
+        None => Ok(Tool { kind: place.program.kind, version: tool::version(job, &place.program).await? }),
+    }
+}
+
+/// Ours come last, so that no further argument takes their place; `-json` first, so that even a bad flag is said in JSON.
+fn arguments(job: &Job, file: &Path) -> Vec<String> {
+    let spec = &job.spec;
+    let mut args: Vec<String> = vec!["plan".into(), "-json".into()];
+    args.extend(spec.var_files.iter().map(|file| format!("-var-file={file}")));
+    args.extend(spec.args.iter().cloned());
+    args.extend(["-input=false".into(), tool::lock_flag(spec.state_lock).into(), format!("-out={}", file.display())]);
+    args
+}
+
+/// An error or a warning in the log: with its detail and place, without the values that the tool may add.
+pub(super) fn log_diagnostic(job: &Job, step: &str, diagnostic: &Diagnostic, secrets: &Secrets) {
+    let word = if diagnostic.is_error() { "Error" } else { "Warning" };
+    let mut text = format!("{word}: {}", diagnostic.summary.trim());
+    if let (Some(file), Some(line)) = (&diagnostic.file, diagnostic.line) {
+        text = format!("{text}\n  on {file} line {line}");
+    }
+    let detail = diagnostic.detail.trim();
+    if !detail.is_empty() {
+        text = format!("{text}\n{detail}");
+    }
+    job.reporter.log(step, &secrets.mask(&text));
+}
