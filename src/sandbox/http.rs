@@ -1,0 +1,270 @@
+//! Requests and replies of the sandbox: the three layouts of GitHub's API on one router, faults, rate headers and
+//! pages of lists. Never knows what an endpoint does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State as Shared;
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::faults::Fault;
+use super::refusal::{Answer, Refusal};
+use super::shape::Base;
+use super::world::World;
+use super::{api, pages, smart};
+
+/// The most bytes of a body: a pushed pack may be large.
+const BODY_LIMIT: usize = 512 << 20;
+
+/// A request, taken apart.
+#[derive(Debug)]
+pub struct Call {
+    /// The method.
+    pub method: String,
+    /// The path without the API prefix.
+    pub path: String,
+    /// Its parts, decoded.
+    pub parts: Vec<String>,
+    /// The query, decoded.
+    pub query: BTreeMap<String, String>,
+    /// The raw query.
+    pub raw_query: String,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+    /// What links are built from.
+    pub base: Base,
+}
+
+impl Call {
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+    /// The body as a JSON object; no body is an empty one.
+    pub fn json(&self) -> Answer<Value> {
+        if self.body.is_empty() {
+            return Ok(json!({}));
+        }
+        serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "Problems parsing JSON"))
+    }
+    /// A form, decoded.
+    pub fn form(&self) -> BTreeMap<String, String> {
+        url::form_urlencoded::parse(&self.body).into_owned().collect()
+    }
+    fn number(&self, key: &str, default: usize) -> usize {
+        self.query.get(key).and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+
+    /// One page of a list with its `Link` header; `key` wraps it as `{total_count, key: […]}`.
+    pub fn page(&self, items: Vec<Value>, key: Option<&str>) -> Reply {
+        let size = self.number("per_page", 30).clamp(1, 100);
+        let page = self.number("page", 1).max(1);
+        let total = items.len();
+        let last = total.div_ceil(size).max(1);
+        let shown: Vec<Value> = items.into_iter().skip((page - 1) * size).take(size).collect();
+        let body = match key {
+            Some(key) => json!({"total_count": total, key: shown}),
+            None => Value::Array(shown),
+        };
+        let mut links = Vec::new();
+        let mut link = |to: usize, rel: &str| links.push(format!("<{}>; rel=\"{rel}\"", self.page_url(to)));
+        if page > 1 {
+            link(page - 1, "prev");
+        }
+        if page < last {
+            link(page + 1, "next");
+            link(last, "last");
+        }
+        if page > 1 {
+            link(1, "first");
+        }
+        let reply = Reply::json(200, &body);
+        if links.is_empty() { reply } else { reply.with("link", &links.join(", ")) }
+    }
+
+    fn page_url(&self, page: usize) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.query.iter().filter(|(key, _)| *key != "page"));
+        query.append_pair("page", &page.to_string());
+        format!("{}{}?{}", self.base.api, self.path, query.finish())
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A JSON answer.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
+            .with("content-type", "application/json; charset=utf-8")
+    }
+    /// An answer without a body.
+    pub fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new() }
+    }
+    /// An answer of some type.
+    pub fn text(kind: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { status: 200, headers: Vec::new(), body: body.into() }.with("content-type", kind)
+    }
+    /// The same with one more header.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::json(refusal.status, &refusal.body())
+    }
+}
+
+/// Answers everything: API, git and pages.
+pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) -> Response<Body> {
+    let call = match take_apart(request).await {
+        Ok(call) => call,
+        Err(refusal) => return finish(Reply::from(refusal)),
+    };
+    let fault = world.faults.take(&call.method, &call.path);
+    if let Some(Fault::Status(status, headers)) = &fault {
+        let message = StatusCode::from_u16(*status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Fault");
+        let reply = Reply::from(Refusal::new(*status, message));
+        return finish(headers.iter().fold(reply, |reply, (name, value)| reply.with(name, value)));
+    }
+    // Git and the lock may block, so the work leaves the async threads.
+    let work = tokio::task::spawn_blocking(move || route(&world, &call)).await;
+    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));
+    match fault {
+        Some(Fault::AfterEffect(status)) => finish(Reply::from(Refusal::new(status, "Server Error"))),
+        Some(Fault::Delay(time)) => {
+            tokio::time::sleep(time).await;
+            finish(reply)
+        }
+        _ => finish(reply),
+    }
+}
+
+fn route(world: &World, call: &Call) -> Reply {
+    if smart::fits(call) {
+        return smart::serve(world, call).unwrap_or_else(Reply::from);
+    }
+    if pages::fits(call) {
+        return pages::serve(world, call);
+    }
+    api::serve(world, call).unwrap_or_else(Reply::from)
+}
+
+fn finish(reply: Reply) -> Response<Body> {
+    let mut response = Response::builder().status(reply.status);
+    let reset = (super::world::seconds() + 3600).to_string();
+    let rate = [("limit", "5000"), ("remaining", "4999"), ("used", "1"), ("reset", &reset), ("resource", "core")];
+    for (name, value) in rate {
+        response = response.header(format!("x-ratelimit-{name}"), value);
+    }
+    for (name, value) in &reply.headers {
+        response = response.header(name, value);
+    }
+    response.body(Body::from(reply.body)).unwrap_or_else(|_| {
+        let mut broken = Response::new(Body::empty());
+        *broken.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        broken
+    })
+}
+
+async fn take_apart(request: Request<Body>) -> Answer<Call> {
+    let (head, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, BODY_LIMIT).await.map_err(|_| Refusal::new(413, "Payload Too Large"))?;
+    let host = head.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1");
+    let scheme = head.headers.get("x-forwarded-proto").and_then(|scheme| scheme.to_str().ok()).unwrap_or("http");
+    let full = head.uri.path();
+    let (prefix, path) = ["/api/v3", "/api"]
+        .iter()
+        .find_map(|prefix| full.strip_prefix(prefix).filter(|rest| rest.starts_with('/')).map(|rest| (*prefix, rest)))
+        .unwrap_or(("", full));
+    let raw_query = head.uri.query().unwrap_or("").to_owned();
+    let html = format!("{scheme}://{}", host.strip_prefix("api.").unwrap_or(host));
+    let decode = |part: &str| percent(part);
+    let api = format!("{scheme}://{host}{prefix}");
+    Ok(Call {
+        method: head.method.as_str().to_owned(),
+        parts: path.split('/').filter(|part| !part.is_empty()).map(decode).collect(),
+        path: path.to_owned(),
+        query: url::form_urlencoded::parse(raw_query.as_bytes()).into_owned().collect(),
+        raw_query,
+        headers: head.headers,
+        body: body.to_vec(),
+        base: Base { api, html },
+    })
+}
+
+/// Percent-decoding of one part of a path; a plus stays a plus.
+fn percent(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = tail.get(2..).unwrap_or(&[]);
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(query: &str) -> Call {
+        Call {
+            method: "GET".into(),
+            path: "/x".into(),
+            parts: vec!["x".into()],
+            query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+            raw_query: query.into(),
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            base: Base::plain("http://h"),
+        }
+    }
+
+    #[test]
+    fn pages_are_cut_and_linked() {
+        let items: Vec<Value> = (0..250).map(|n| json!(n)).collect();
+        for (query, len, next) in [("", 30, Some(2)), ("per_page=300", 100, Some(2)), ("per_page=100&page=3", 50, None)]
+        {
+            let reply = call(query).page(items.clone(), None);
+            let shown: Vec<Value> = serde_json::from_slice(&reply.body).unwrap();
+            assert_eq!(shown.len(), len, "{query}");
+            let link = reply.headers.iter().find(|(name, _)| name == "link").map(|(_, value)| value.clone()).unwrap();
+            assert_eq!(link.contains("rel=\"next\""), next.is_some(), "{query}: {link}");
+        }
+        assert!(call("page=9").page(vec![], None).headers.iter().all(|(_, value)| !value.contains("next")));
+    }
+
+    #[test]
+    fn parts_decode() {
+        assert_eq!(percent("net%2Fmain.tf"), "net/main.tf");
+        assert_eq!(percent("a+b%5Bbot%5D%"), "a+b[bot]%");
+    }
+}

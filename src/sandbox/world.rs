@@ -1,0 +1,435 @@
+//! What the sandbox forge knows: people, repositories, pulls and what was said on them. In memory,
+//! except for git. Never speaks HTTP; `act` changes it, `shape` shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::faults::Faults;
+use super::git::Git;
+use super::hooks::Hooks;
+use super::refusal::{Answer, Refusal};
+
+/// What an account is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A person.
+    User,
+    /// An owner that nobody signs in as.
+    Organization,
+    /// The App's own account.
+    Bot,
+}
+
+/// What someone may do with a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Nothing.
+    None,
+    /// See it, and comment.
+    Read,
+    /// Push and merge.
+    Write,
+    /// Everything.
+    Admin,
+}
+
+impl Role {
+    /// GitHub's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Who can see a repository without a role in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Everybody.
+    Public,
+    /// Only those with a role.
+    Private,
+}
+
+/// An account.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Its id.
+    pub id: u64,
+    /// Its login.
+    pub login: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl Account {
+    /// The address by which commits are recognised.
+    pub fn email(&self) -> String {
+        format!("{}@users.sandbox.invalid", self.login)
+    }
+}
+
+/// What must hold before a branch takes a merge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// Names of checks or statuses that must succeed.
+    pub checks: Vec<String>,
+    /// Approving reviews needed.
+    pub reviews: u32,
+}
+
+/// A reaction under a comment.
+#[derive(Clone, Debug)]
+pub struct Reaction {
+    /// Its id.
+    pub id: u64,
+    /// Who.
+    pub login: String,
+    /// `eyes`, `+1`, …
+    pub content: String,
+    /// When.
+    pub at: String,
+}
+
+/// A comment on a pull.
+#[derive(Clone, Debug)]
+pub struct Comment {
+    /// Its id.
+    pub id: u64,
+    /// The pull's number.
+    pub number: u64,
+    /// Who wrote it.
+    pub author: String,
+    /// The text.
+    pub body: String,
+    /// When it was written.
+    pub created_at: String,
+    /// When it was changed last.
+    pub updated_at: String,
+    /// Its reactions.
+    pub reactions: Vec<Reaction>,
+    /// Why it is folded away, when it is.
+    pub minimized: Option<String>,
+}
+
+/// A review.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// Its id.
+    pub id: u64,
+    /// Who.
+    pub author: String,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `DISMISSED` or `PENDING`.
+    pub state: String,
+    /// What was said.
+    pub body: String,
+    /// The head that was reviewed.
+    pub sha: String,
+    /// When.
+    pub at: String,
+}
+
+/// A line of the conversation that nobody wrote: a push, a merge.
+#[derive(Clone, Debug)]
+pub struct Happening {
+    /// When.
+    pub at: String,
+    /// Who.
+    pub login: String,
+    /// What, after the login: "pushed `abc1234`".
+    pub text: String,
+}
+
+/// How a pull was merged.
+#[derive(Clone, Debug)]
+pub struct MergeRecord {
+    /// The commit on the base branch.
+    pub sha: String,
+    /// By whom.
+    pub by: String,
+    /// When.
+    pub at: String,
+}
+
+/// Whether a pull is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullState {
+    /// Open for review.
+    Open,
+    /// Open, as a draft.
+    Draft,
+    /// Closed or merged.
+    Closed,
+}
+
+/// A pull.
+#[derive(Clone, Debug)]
+pub struct Pull {
+    /// Its id as a pull.
+    pub id: u64,
+    /// Its id as an issue.
+    pub issue_id: u64,
+    /// Its number.
+    pub number: u64,
+    /// The title.
+    pub title: String,
+    /// The description.
+    pub body: Option<String>,
+    /// Who opened it.
+    pub author: String,
+    /// The branch it goes to.
+    pub base: String,
+    /// That branch's tip when the head last moved: it goes stale as GitHub's does.
+    pub base_sha: String,
+    /// The branch it comes from.
+    pub head: String,
+    /// The tip of the head.
+    pub head_sha: String,
+    /// Whether it is open.
+    pub state: PullState,
+    /// Set when merged.
+    pub merged: Option<MergeRecord>,
+    /// When it was opened.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its reviews, oldest first.
+    pub reviews: Vec<Review>,
+    /// What happened to it, oldest first.
+    pub happenings: Vec<Happening>,
+    /// For which base and head the answer is known or being computed, and the answer.
+    pub mergeable: Option<(String, String, bool)>,
+}
+
+impl Pull {
+    /// Open or draft.
+    pub fn is_open(&self) -> bool {
+        self.state != PullState::Closed
+    }
+}
+
+/// A check run.
+#[derive(Clone, Debug)]
+pub struct CheckRun {
+    /// Its id.
+    pub id: u64,
+    /// The suite it belongs to.
+    pub suite: u64,
+    /// Its name.
+    pub name: String,
+    /// The commit.
+    pub sha: String,
+    /// `queued`, `in_progress`, `completed`.
+    pub status: String,
+    /// Set when completed.
+    pub conclusion: Option<String>,
+    /// The link behind it.
+    pub details_url: Option<String>,
+    /// The App's own id for it.
+    pub external_id: Option<String>,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub completed_at: Option<String>,
+    /// Title, summary and text.
+    pub output: [Option<String>; 3],
+    /// Annotations, as they were sent.
+    pub annotations: Vec<serde_json::Value>,
+}
+
+/// A commit status.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Its id.
+    pub id: u64,
+    /// The commit.
+    pub sha: String,
+    /// `error`, `failure`, `pending` or `success`.
+    pub state: String,
+    /// Its name.
+    pub context: String,
+    /// A line of text.
+    pub description: Option<String>,
+    /// The link behind it.
+    pub target_url: Option<String>,
+    /// Who set it.
+    pub creator: String,
+    /// When.
+    pub at: String,
+}
+
+/// A repository.
+#[derive(Debug)]
+pub struct Repo {
+    /// Its id.
+    pub id: u64,
+    /// Its owner's login.
+    pub owner: String,
+    /// Its name.
+    pub name: String,
+    /// Who sees it.
+    pub visibility: Visibility,
+    /// Who may do what.
+    pub roles: BTreeMap<String, Role>,
+    /// Branch tips as the forge last saw them.
+    pub branches: BTreeMap<String, String>,
+    /// Protected branches.
+    pub protections: BTreeMap<String, Protection>,
+    /// When it was made.
+    pub created_at: String,
+    /// Pulls by number.
+    pub pulls: BTreeMap<u64, Pull>,
+    /// Comments, oldest first.
+    pub comments: Vec<Comment>,
+    /// Check suites: id by commit.
+    pub suites: BTreeMap<String, u64>,
+    /// Check runs, oldest first.
+    pub runs: Vec<CheckRun>,
+    /// Statuses, oldest first.
+    pub statuses: Vec<Status>,
+    /// Its objects.
+    pub git: Git,
+}
+
+impl Repo {
+    /// `owner/name`.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+    /// A pull.
+    pub fn pull(&self, number: u64) -> Answer<&Pull> {
+        self.pulls.get(&number).ok_or_else(Refusal::not_found)
+    }
+    /// A pull, to change it.
+    pub fn pull_mut(&mut self, number: u64) -> Answer<&mut Pull> {
+        self.pulls.get_mut(&number).ok_or_else(Refusal::not_found)
+    }
+    /// What a person may do here.
+    pub fn role(&self, login: &str) -> Role {
+        let named = self.roles.iter().find(|(name, _)| name.eq_ignore_ascii_case(login)).map(|(_, role)| *role);
+        let floor = if self.visibility == Visibility::Public { Role::Read } else { Role::None };
+        named.unwrap_or(floor).max(floor)
+    }
+}
+
+/// Everything that can change.
+#[derive(Debug)]
+pub struct State {
+    /// The last id given.
+    pub last_id: u64,
+    /// Moves with every change, so that a page knows when to draw itself anew.
+    pub revision: u64,
+    /// Accounts by lower-case login.
+    pub accounts: BTreeMap<String, Account>,
+    /// Repositories by lower-case `owner/name`.
+    pub repos: BTreeMap<String, Repo>,
+    /// Members by `org/slug`.
+    pub teams: BTreeMap<String, BTreeSet<String>>,
+    /// Tokens and what they open.
+    pub tokens: BTreeMap<String, super::auth::Token>,
+    /// Where webhooks go.
+    pub hooks: Arc<Hooks>,
+    /// The address of the sandbox, for links in webhooks.
+    pub home: String,
+}
+
+/// The bot's login.
+pub const BOT: &str = "tidegate[bot]";
+/// The App's slug.
+pub const SLUG: &str = "tidegate";
+/// The App's id.
+pub const APP_ID: u64 = 7001;
+/// The id of its one installation.
+pub const INSTALLATION_ID: u64 = 7002;
+
+impl State {
+    /// A fresh id.
+    pub fn id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+    /// Says that something changed.
+    pub fn touch(&mut self) {
+        self.revision += 1;
+    }
+    /// An account by login, in any case.
+    pub fn account(&self, login: &str) -> Answer<&Account> {
+        self.accounts.get(&login.to_lowercase()).ok_or_else(Refusal::not_found)
+    }
+    /// Makes an account; one that is there stays as it is.
+    pub fn add_account(&mut self, login: &str, kind: Kind) {
+        if !self.accounts.contains_key(&login.to_lowercase()) {
+            let account = Account { id: self.id(), login: login.to_owned(), kind };
+            self.accounts.insert(login.to_lowercase(), account);
+        }
+    }
+    /// A repository by `owner/name`, in any case.
+    pub fn repo(&self, name: &str) -> Answer<&Repo> {
+        self.repos.get(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+    }
+    /// A repository, to change it.
+    pub fn repo_mut(&mut self, name: &str) -> Answer<&mut Repo> {
+        self.repos.get_mut(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+    }
+    /// The account that a commit's address belongs to.
+    pub fn by_email(&self, email: &str) -> Option<&Account> {
+        self.accounts.values().find(|account| account.email().eq_ignore_ascii_case(email))
+    }
+    /// People who can sign in.
+    pub fn people(&self) -> impl Iterator<Item = &Account> {
+        self.accounts.values().filter(|account| account.kind == Kind::User)
+    }
+}
+
+/// The state with what surrounds it.
+#[derive(Debug)]
+pub struct World {
+    state: Mutex<State>,
+    /// The delivery queue.
+    pub hooks: Arc<Hooks>,
+    /// What goes wrong next.
+    pub faults: Faults,
+    /// Where the repositories lie.
+    pub data_dir: PathBuf,
+}
+
+impl World {
+    /// A world with the App's account and nothing else.
+    pub fn new(data_dir: PathBuf, home: String) -> Self {
+        let hooks = Arc::new(Hooks::default());
+        let mut state = State {
+            last_id: 10_000,
+            revision: 0,
+            accounts: BTreeMap::new(),
+            repos: BTreeMap::new(),
+            teams: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            hooks: Arc::clone(&hooks),
+            home,
+        };
+        state.add_account(BOT, Kind::Bot);
+        Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir }
+    }
+    /// Locks the state. A panic elsewhere does not spoil it: each change is made whole before anything can fail.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time now, as GitHub writes it.
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Seconds since 1970.
+pub fn seconds() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
