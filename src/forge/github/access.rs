@@ -209,8 +209,8 @@ impl AppAccess {
         let made: wire::Token = answer.read()?;
         let life = made.expires_at.as_deref().and_then(wire::millis).zip(date(&answer.headers));
         // Five sixths of its life: a fetch or a long list that starts now still ends in time.
-        let keep = life.and_then(|(end, now)| u64::try_from(end - now * 1000).ok()).map(|ms| ms / 6 * 5);
-        let keep = keep.map_or(LONGEST_USE, |ms| Duration::from_millis(ms.max(1)).min(LONGEST_USE));
+        let keep = life.map(|(end, now)| u64::try_from(end - now * 1000).unwrap_or(0) / 6 * 5);
+        let keep = keep.map_or(LONGEST_USE, |ms| Duration::from_millis(ms).min(LONGEST_USE));
         Ok(Minted { token: made.token, keep })
     }
 
