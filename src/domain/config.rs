@@ -178,13 +178,12 @@ pub enum LockMode {
 impl RepoConfig {
     /// The settings of a root's directory: the first match wins over the top, key by key.
     pub fn for_root(&self, dir: &str) -> RootSettings {
-        let _ = dir;
-        unimplemented!()
+        let m = self.matches.iter().find(|(g, _)| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir));
+        m.map_or_else(|| self.top.clone(), |(_, s)| s.clone())
     }
 
     /// Whether a directory is ignored.
     pub fn ignores(&self, dir: &str) -> bool {
-        let _ = dir;
-        unimplemented!()
+        self.ignore.iter().any(|g| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir))
     }
 }
