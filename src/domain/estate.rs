@@ -7,11 +7,29 @@ use serde::{Deserialize, Serialize};
 use super::ids::{RootKey, StateKey};
 
 mod evaluate;
+#[cfg(test)]
+pub(in crate::domain) mod fixture;
+mod function;
+mod ground;
+mod inputs;
+mod module;
+pub(in crate::domain) mod order;
+mod owners;
+mod path;
 mod reached;
+mod reads;
+mod references;
 mod state;
 mod survey;
+mod value;
 
+<<<<<<< HEAD
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
+=======
+pub use ground::Ground;
+pub use reached::{Reached, ReachedRoot, Reason, deleted};
+pub use references::References;
+>>>>>>> part-estate
 pub use survey::survey;
 
 /// Roots, edges and what could not be read, each list sorted.
@@ -27,6 +45,8 @@ pub struct Estate {
     pub holes: Vec<Hole>,
     /// States that several roots write.
     pub shared_states: Vec<(StateKey, Vec<RootKey>)>,
+    /// What the walks need beside the lists; empty in an estate made by hand.
+    pub ground: Ground,
 }
 
 /// A directory that holds a root module, in one workspace.

@@ -9,7 +9,8 @@ use super::plan::Action;
 mod resources;
 mod roots;
 
-pub use resources::{References, resources};
+pub use crate::domain::estate::References;
+pub use resources::resources;
 pub use roots::blast;
 
 /// The blast radius and the by-resource list of a rollout.

@@ -1,10 +1,21 @@
-//! stub
-use super::Estate;
-use crate::domain::config::RepoConfig;
-use crate::domain::hcl::FileFacts;
-use crate::domain::tree::Listing;
-use std::collections::BTreeMap;
+//! Finds roots, the state of each, who reads whom and which files each reads, from a listing and facts. It never runs a tool, and
+//! what it cannot evaluate becomes a hole, not a guess.
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use super::evaluate::{Here, Tree};
+use super::ground::Ground;
+use super::module::Module;
+use super::owners::{Index, Standing};
+use super::state::{self, Args, Place, Workspace};
+use super::value::Value;
+use super::{Estate, Hole, Root, RootKind, path, reads, inputs};
+use crate::domain::config::{RepoConfig, RootSettings};
+use crate::domain::hcl::FileFacts;
+use crate::domain::ids::{RootKey, StateKey};
+use crate::domain::tree::Listing;
+
 /// Finds roots, states and edges. `facts` maps a blob id to the facts of the wanted files of the listing; `links`
 /// maps a symlink's blob id to its target.
 pub fn survey(
@@ -13,6 +24,194 @@ pub fn survey(
     links: &BTreeMap<String, String>,
     config: &RepoConfig,
 ) -> Estate {
-    let _ = (listing, facts, links, config);
-    unimplemented!()
+    let mut estate = Estate::default();
+    let ground = Ground::new(listing, facts, links, &mut estate.holes);
+    let mut called: BTreeSet<String> = BTreeSet::new();
+    for dir in ground.modules.keys() {
+        called.extend(ground.closure(dir));
+    }
+    let mut index = Index::default();
+    let candidates: Vec<(&Module, RootKind)> = ground
+        .modules
+        .values()
+        .filter(|module| !is_ignored(&module.dir, config))
+        .filter_map(|module| Some((module, kind_of(module, &called)?)))
+        .collect();
+    let dirs: BTreeSet<&str> = candidates.iter().map(|(module, _)| module.dir.as_str()).collect();
+    let mut found = Vec::new();
+    for (module, kind) in &candidates {
+        let settings = config.for_root(&module.dir);
+        let workspaces = if settings.workspaces.is_empty() { vec!["default".to_owned()] } else { settings.workspaces.clone() };
+        for workspace in workspaces {
+            let site = Site { ground: &ground, module, kind, settings: &settings, dirs: &dirs };
+            let (root, places, reads) = site.visit(workspace, &mut estate.holes);
+            for (place, standing) in places {
+                index.add(estate.roots.len(), place, standing);
+            }
+            found.push(reads);
+            estate.roots.push(root);
+        }
+    }
+    for (reader, reads) in found.into_iter().enumerate() {
+        reads::link(&mut estate, reader, reads, &index);
+    }
+    share_states(&mut estate);
+    module_holes(&mut estate, &ground);
+    estate.ground = ground;
+    sort(&mut estate);
+    estate
 }
+
+fn kind_of(module: &Module, called: &BTreeSet<String>) -> Option<RootKind> {
+    if module.backend.is_some() {
+        let shared_file_only = module.only_targets && !module.has_content();
+        return (!shared_file_only).then_some(RootKind::Certain);
+    }
+    let configured = module.providers.iter().any(|provider| provider.configured);
+    (configured && !called.contains(&module.dir)).then_some(RootKind::Probable)
+}
+
+/// Examples of modules and fixtures of tests are no roots, whatever they declare; no other folder name says anything.
+fn is_ignored(dir: &str, config: &RepoConfig) -> bool {
+    let parts: Vec<&str> = dir.split('/').collect();
+    let example = parts.iter().position(|part| *part == "modules").is_some_and(|at| parts[at..].contains(&"examples"));
+    let fixture = parts.windows(2).any(|pair| matches!(pair, ["test" | "tests", "fixtures"]));
+    example || fixture || config.ignores(dir)
+}
+
+/// A directory that is a root, and what is around it.
+struct Site<'a> {
+    ground: &'a Ground,
+    module: &'a Module,
+    kind: &'a RootKind,
+    settings: &'a RootSettings,
+    dirs: &'a BTreeSet<&'a str>,
+}
+
+impl Site<'_> {
+    fn visit(&self, workspace: String, holes: &mut Vec<Hole>) -> (Root, Vec<(Place, Standing)>, Vec<reads::Read>) {
+        let (ground, dir) = (self.ground, self.module.dir.as_str());
+        let set = inputs::variables(ground, self.module, self.settings, holes);
+        let find = |from: &str, source: &str| ground.called(from, source);
+        let tree = Tree::new(self.module, set, &workspace, &find);
+        let key = RootKey::in_workspace(dir, &workspace);
+        let stand_in = || StateKey::new(format!("dir:{key}"));
+        let mut root = Root {
+            state: stand_in(),
+            key: key.clone(),
+            backend: "none".to_owned(),
+            state_known: false,
+            kind: self.kind.clone(),
+            modules: ground.closure(dir).into_iter().collect(),
+            files: Vec::new(),
+            required_version: self.module.required_version.clone(),
+        };
+        let places = self.places(&tree, &workspace, &mut root, holes);
+        root.files = inputs::files(&tree, ground, self.settings, self.dirs, holes);
+        (root, places, reads::of(&tree))
+    }
+
+    /// Where it keeps its state, and sets what the root says of it.
+    fn places(&self, tree: &Tree<'_>, workspace: &str, root: &mut Root, holes: &mut Vec<Hole>) -> Vec<(Place, Standing)> {
+        let dir = self.module.dir.as_str();
+        let Some((backend, file)) = &self.module.backend else {
+            let line = self.module.providers.iter().find(|provider| provider.configured).map_or(0, |provider| provider.line);
+            let what = "Only a configured provider makes this look like a root: `terraform { backend … }` would make it one, \
+                        and an entry in `roots.ignore` would hide it.";
+            holes.push(Hole { path: dir.to_owned(), line, what: what.to_owned() });
+            return Vec::new();
+        };
+        root.backend.clone_from(&backend.kind);
+        let mut args: Args = backend.args.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0)))).collect();
+        if let Some(text) = args.values().filter_map(Value::as_known).find(|text| is_placeholder(text)) {
+            root.kind = RootKind::Probable;
+            let what = format!("The backend holds a placeholder, `{text}`: the root is listed and not planned.");
+            holes.push(Hole { path: file.clone(), line: backend.line, what });
+            return Vec::new();
+        }
+        let explicit = !self.settings.backend_config.is_empty();
+        for name in &self.settings.backend_config {
+            match self.ground.values_at(&path::join(dir, name)) {
+                Some((_, facts)) => set(&mut args, facts, tree),
+                None => holes.push(Hole {
+                    path: path::join(dir, name),
+                    line: 0,
+                    what: format!("`backend_config` of `{dir}` names this file, which is not there or was not read."),
+                }),
+            }
+        }
+        let at = |args: &Args, workspace| state::place(&backend.kind, args, workspace, dir);
+        let Some(own) = at(&args, Workspace::Of(workspace)) else {
+            let what = format!("The backend `{}` is not known here, so nobody is seen to read this state.", backend.kind);
+            holes.push(Hole { path: file.clone(), line: backend.line, what });
+            return Vec::new();
+        };
+        if let Some(key) = own.key() {
+            (root.state, root.state_known) = (key, true);
+        }
+        let known = root.state_known;
+        let mut places = vec![(own, Standing::Own)];
+        if self.settings.workspaces.is_empty() {
+            places.extend(at(&args, Workspace::Any).map(|place| (place, Standing::AnyWorkspace)));
+        }
+        if !known && !explicit {
+            for facts in inputs::backend_files(self.ground, dir, self.dirs) {
+                let mut args = args.clone();
+                facts.iter().for_each(|facts| set(&mut args, facts, tree));
+                places.extend(at(&args, Workspace::Of(workspace)).map(|place| (place, Standing::Convention)));
+            }
+            // The bare block says nothing that a backend file would not say better.
+            if places.iter().any(|(_, standing)| *standing == Standing::Convention) {
+                places.retain(|(_, standing)| *standing == Standing::Convention);
+            }
+        }
+        places
+    }
+}
+
+fn set(args: &mut Args, facts: &FileFacts, tree: &Tree<'_>) {
+    args.extend(facts.values.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0)))));
+}
+
+fn is_placeholder(text: &str) -> bool {
+    let after = |mark: char| text.split(mark).skip(1).filter_map(|rest| rest.chars().next());
+    let tag = text.split_once('<').is_some_and(|(_, rest)| rest.contains('>'));
+    text.contains("UPDATE_ME") || tag || after('$').any(|next| next.is_alphabetic() || next == '_')
+}
+
+fn share_states(estate: &mut Estate) {
+    let mut owners: BTreeMap<&StateKey, Vec<RootKey>> = BTreeMap::new();
+    for root in estate.roots.iter().filter(|root| root.state_known) {
+        owners.entry(&root.state).or_default().push(root.key.clone());
+    }
+    let shared = owners.into_iter().filter(|(_, roots)| roots.len() > 1);
+    estate.shared_states = shared.map(|(state, roots)| (state.clone(), roots)).collect();
+}
+
+/// Holes of the files that roots and their modules are made of; those of other folders concern nobody.
+fn module_holes(estate: &mut Estate, ground: &Ground) {
+    let dirs: BTreeSet<&str> = estate
+        .roots
+        .iter()
+        .flat_map(|root| std::iter::once(root.key.dir()).chain(root.modules.iter().map(String::as_str)))
+        .collect();
+    // A file that hides everything may hide a backend, so it is said wherever it lies.
+    let all = ground.modules.values().filter(|module| dirs.contains(module.dir.as_str()) || !module.has_content());
+    estate.holes.extend(all.flat_map(|module| module.holes.iter().cloned()));
+}
+
+fn sort(estate: &mut Estate) {
+    estate.roots.sort_by(|a, b| a.key.cmp(&b.key));
+    estate.edges.sort();
+    estate.edges.dedup();
+    estate.external.sort();
+    estate.external.dedup();
+    estate.holes.sort();
+    estate.holes.dedup();
+    for (_, roots) in &mut estate.shared_states {
+        roots.sort();
+    }
+}
+
+#[cfg(test)]
+mod tests;

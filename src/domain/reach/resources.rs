@@ -1,12 +1,141 @@
-//! stub
-use super::ResourceReach;
-use crate::domain::estate::Estate;
+//! The by-resource list: each changed resource and the resources that depend on it, across roots only through the outputs that the
+//! change reaches. It follows references; the plans say what a value becomes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::roots::class_of;
+use super::{Class, Reached, ResourceReach, Through};
+use crate::domain::estate::{Edge, Estate, References};
 use crate::domain::ids::RootKey;
-use crate::domain::plan::Plan;
+use crate::domain::plan::{Action, Change, Plan};
+
 /// The by-resource list. `plans` are the plans of this run; a root without one is not followed into.
 pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
-    let _ = (estate, plans);
-    unimplemented!()
+    let mut walk = Walk { estate, plans: BTreeMap::new(), edges: HashMap::new(), graphs: HashMap::new() };
+    walk.plans.extend(plans.iter().map(|(key, plan)| (key, *plan)));
+    for edge in &estate.edges {
+        walk.edges.entry(&edge.source).or_default().push(edge);
+    }
+    let mut found = Vec::new();
+    for (root, plan) in walk.plans.clone() {
+        let mut of_address: HashMap<String, Vec<Reached>> = HashMap::new();
+        for (address, action) in changed(plan) {
+            let node = without_keys(&address);
+            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, node)).clone();
+            if !reaches.is_empty() {
+                found.push(ResourceReach { address, root: root.clone(), action, reaches });
+            }
+        }
+    }
+    found.sort_by(|a, b| (rank(a.action), &a.root, &a.address).cmp(&(rank(b.action), &b.root, &b.address)));
+    found
 }
-/// stub
-pub struct References;
+
+/// Changed addresses with what happens: without instance keys when all instances share the action.
+fn changed(plan: &Plan) -> Vec<(String, Action)> {
+    let counts = |change: &&Change| !matches!(change.action, Action::Read | Action::Nothing | Action::Forget);
+    let changes: Vec<&Change> = plan.changes.iter().filter(counts).filter(|change| change.deposed.is_none()).collect();
+    let mut actions: BTreeMap<String, BTreeSet<Action>> = BTreeMap::new();
+    for change in &changes {
+        actions.entry(without_keys(&change.address)).or_default().insert(change.action);
+    }
+    let shared = |address: &String| actions.get(address).is_some_and(|actions| actions.len() == 1);
+    let named: BTreeSet<(String, Action)> = changes
+        .iter()
+        .map(|change| {
+            let plain = without_keys(&change.address);
+            (if shared(&plain) { plain } else { change.address.clone() }, change.action)
+        })
+        .collect();
+    named.into_iter().collect()
+}
+
+/// The address without `[0]` and `["a.b"]`.
+fn without_keys(address: &str) -> String {
+    let mut plain = String::new();
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for letter in address.chars() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' if depth > 0 => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth = depth.saturating_sub(1),
+            letter if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
+}
+
+/// Delete, replace, update, create, then the rest.
+fn rank(action: Action) -> u8 {
+    match action {
+        Action::Delete => 0,
+        action if action.is_replacement() => 1,
+        Action::Update => 2,
+        Action::Create => 3,
+        _ => 4,
+    }
+}
+
+struct Walk<'a> {
+    estate: &'a Estate,
+    plans: BTreeMap<&'a RootKey, &'a Plan>,
+    /// By source.
+    edges: HashMap<&'a RootKey, Vec<&'a Edge>>,
+    graphs: HashMap<RootKey, References>,
+}
+
+impl<'a> Walk<'a> {
+    fn graph(&mut self, root: &RootKey) -> &References {
+        let estate = self.estate;
+        self.graphs.entry(root.clone()).or_insert_with(|| estate.references(root))
+    }
+
+    fn from(&mut self, root: &'a RootKey, node: String) -> Vec<Reached> {
+        let users = self.graph(root).users(&[node]);
+        let mut own: Vec<Reached> = Vec::new();
+        own.extend(users.resources.into_iter().map(|address| Reached { root: root.clone(), address, through: None }));
+        let mut others: BTreeMap<(RootKey, String), Through> = BTreeMap::new();
+        let mut open: Vec<(&RootKey, String)> = users.outputs.into_iter().map(|output| (root, output)).collect();
+        let mut seen: BTreeSet<(&RootKey, String)> = open.iter().cloned().collect();
+        while let Some((source, output)) = open.pop() {
+            for edge in self.edges.get(source).cloned().unwrap_or_default() {
+                for (entry, through) in self.crossings(edge, &output) {
+                    let users = self.graph(&edge.reader).users(&[entry]);
+                    for address in users.resources.into_iter().filter(|_| edge.reader != *root) {
+                        let known = others.entry((edge.reader.clone(), address)).or_insert_with(|| through.clone());
+                        if (through.class, &through) < (known.class, known) {
+                            *known = through.clone();
+                        }
+                    }
+                    for output in users.outputs {
+                        if seen.insert((&edge.reader, output.clone())) {
+                            open.push((&edge.reader, output));
+                        }
+                    }
+                }
+            }
+        }
+        let others = others.into_iter().map(|((root, address), through)| Reached { root, address, through: Some(through) });
+        own.into_iter().chain(others).collect()
+    }
+
+    /// Where an output enters a planned reader: by its name, and with the whole object where that is used.
+    fn crossings(&self, edge: &Edge, output: &str) -> Vec<(String, Through)> {
+        if !self.plans.contains_key(&edge.reader) {
+            return Vec::new();
+        }
+        let plan = self.plans.get(&edge.source);
+        let class = |outputs: Option<&[String]>| plan.map_or(Class::MayChange, |plan| class_of(plan, outputs));
+        let through = |output: Option<String>, class| Through { output, root: edge.source.clone(), class };
+        let named = [output.to_owned()];
+        let by_name = (References::entry(&edge.block, Some(output)), through(Some(output.to_owned()), class(Some(&named))));
+        let whole = edge.outputs.is_none().then(|| (References::entry(&edge.block, None), through(None, class(None))));
+        std::iter::once(by_name).chain(whole).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! What a tree holds before anybody asks for roots: its modules by directory, its value files, its links. It evaluates nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::module::{File, Module};
+use super::path::{self, Links};
+use super::Hole;
+use crate::domain::hcl::{self, Expr, FileFacts};
+use crate::domain::tree::{EntryKind, Listing};
+
+/// Modules, value files and links of a tree; what the walks over an estate need beside its lists.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    pub(super) modules: Arc<BTreeMap<String, Module>>,
+    pub(super) values: Arc<BTreeMap<String, Vec<File>>>,
+    pub(super) links: Arc<Links>,
+}
+
+impl Ground {
+    pub(super) fn new(
+        listing: &Listing,
+        facts: &BTreeMap<String, Arc<FileFacts>>,
+        blobs: &BTreeMap<String, String>,
+        holes: &mut Vec<Hole>,
+    ) -> Self {
+        let links = Links::new(listing, blobs);
+        let mut files: BTreeMap<String, Vec<File>> = BTreeMap::new();
+        let mut values: BTreeMap<String, Vec<File>> = BTreeMap::new();
+        for (path, entry) in &listing.entries {
+            let configuration = hcl::is_configuration(path);
+            if entry.kind == EntryKind::Submodule || !(configuration || hcl::is_values(path)) {
+                continue;
+            }
+            let real = if entry.kind == EntryKind::Link { links.resolve(path) } else { Some(path.clone()) };
+            let target = real.as_deref().and_then(|real| listing.entries.get(real));
+            // A directory behind a link with such a name is no file.
+            if target.is_none() && real.as_deref().is_some_and(|real| listing.has_dir(real)) {
+                continue;
+            }
+            let found = target.and_then(|target| facts.get(&target.blob));
+            let file = found.cloned().unwrap_or_else(|| {
+                let what = if target.is_none() {
+                    "The link leads to nothing, so the tools cannot read it."
+                } else {
+                    "The file was not read, so what it declares is unknown."
+                };
+                holes.push(Hole { path: path.clone(), line: 0, what: what.to_owned() });
+                let hole = hcl::FileHole { line: 0, what: what.to_owned() };
+                Arc::new(FileFacts { holes: vec![hole], ..FileFacts::default() })
+            });
+            let kind = if configuration { &mut files } else { &mut values };
+            kind.entry(path::parent(path).to_owned()).or_default().push((path.clone(), file));
+        }
+        let modules = files.iter().map(|(dir, files)| {
+            let mut module = Module::new(dir, files);
+            module.only_targets = files.iter().all(|(path, _)| links.is_target(path));
+            (dir.clone(), module)
+        });
+        Self { modules: Arc::new(modules.collect()), values: Arc::new(values), links: Arc::new(links) }
+    }
+
+    /// The module that a call's source names, when it is local and there.
+    pub(super) fn called(&self, dir: &str, source: &str) -> Option<&Module> {
+        self.modules.get(&self.source_dir(dir, source)?)
+    }
+
+    fn source_dir(&self, dir: &str, source: &str) -> Option<String> {
+        let local = source.starts_with("./") || source.starts_with("../") || source == "." || source == "..";
+        if local { self.links.resolve(&path::join(dir, source)) } else { None }
+    }
+
+    /// Directories of the local modules called from a directory, through any depth, without itself.
+    pub(super) fn closure(&self, dir: &str) -> BTreeSet<String> {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![dir.to_owned()];
+        while let Some(at) = open.pop() {
+            let Some(module) = self.modules.get(&at) else { continue };
+            for call in module.calls.values() {
+                let source = call.source.as_ref().and_then(Expr::as_text);
+                if let Some(child) = source.and_then(|source| self.source_dir(&at, source))
+                    && child != dir
+                    && seen.insert(child.clone())
+                {
+                    open.push(child);
+                }
+            }
+        }
+        seen
+    }
+
+    /// What a value file sets, links followed.
+    pub(super) fn values_at(&self, path: &str) -> Option<&File> {
+        let find = |path: &str| self.values.get(path::parent(path))?.iter().find(|(known, _)| known == path);
+        find(path).or_else(|| find(&self.links.resolve(path)?))
+    }
+}
