@@ -4,7 +4,7 @@ use super::Subject;
 use super::boxes::{dies, failure_text};
 use super::headline::plan_numbers;
 use super::markdown::{alert, code, cut, fence, list, text};
-use super::next::addresses_dying;
+use super::next::{addresses_dying, is_done};
 use super::words::{capital, count, milliseconds, person, root, seconds, verb};
 use crate::domain::config::MergePolicy;
 use crate::domain::ids::Digest;
@@ -56,7 +56,7 @@ fn applying(subject: Subject<'_>, apply: &Apply) -> String {
 
 fn waiting(subject: Subject<'_>, apply: &Apply, digest: &Digest) -> String {
     let head = format!("**wave-{} waits for an approval** of {}", apply.wave, code(digest.short()));
-    let waits = subject.context.wait(apply.wave).map(|waits| format!(" ({})", text(waits))).unwrap_or_default();
+    let waits = subject.context.wait(apply.wave).map(|waits| format!(" ({waits})")).unwrap_or_default();
     let mut lines = Vec::new();
     for run in wave(subject, apply) {
         let Some(planned) = run.planned().filter(|_| run.changes_something()) else { continue };
@@ -77,8 +77,12 @@ fn done(subject: Subject<'_>, apply: &Apply) -> String {
     let applied: Vec<&RootRun> = subject.rollout.runs.values().filter(|run| run.is_applied()).collect();
     let counts = applied.iter().fold(Counts::default(), |sum, run| sum + applied_counts(run));
     let head = format!("**Applied** {last} of {} for {} · {counts}", count(total, "wave"), person(&apply.by));
-    let open = subject.rollout.runs.values().filter(|run| run.changes_something() && !run.is_applied()).count();
-    let rest = if open > 0 {
+    let runs = || subject.rollout.runs.values();
+    let unplanned = runs().filter(|run| run.planned().is_none() && !run.is_applied()).count();
+    let open = runs().filter(|run| !is_done(run)).count() - unplanned;
+    let rest = if unplanned > 0 {
+        format!("{} {} no plan yet: see the note above.", count(unplanned, "root"), verb(unplanned, "has", "have"))
+    } else if open > 0 {
         format!("{} {} still to be applied: type `apply`.", count(open, "root"), verb(open, "is", "are"))
     } else {
         match subject.rollout.config.apply.merge {

@@ -4,7 +4,7 @@ use super::Subject;
 use super::headline::has_failed;
 use super::markdown::{alert, code, cut, fence, list, text};
 use super::words::{count, ordinal, person, root, verb};
-use crate::domain::job::Failure;
+use crate::domain::job::{Failure, ResourceStage, ResourceState};
 use crate::domain::plan::{Action, Change, Plan};
 use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, RootRun};
 
@@ -37,9 +37,12 @@ fn failure_of(run: &RootRun, url: &str) -> String {
             if !failure.summary.is_empty() {
                 return failure_text(run, "apply", failure, url);
             }
-            let failed: Vec<String> =
-                resources.iter().filter(|resource| resource.error.is_some()).map(|it| code(&it.address)).collect();
-            format!("{} failed in **apply**: {}. [full log]({url})", root(&run.root), list(&failed, MOST))
+            let failed: Vec<&ResourceState> = resources.iter().filter(|it| it.state == ResourceStage::Failed).collect();
+            let names: Vec<String> = failed.iter().map(|resource| code(&resource.address)).collect();
+            let errors = failed.iter().filter_map(|resource| resource.error.as_deref()).take(3);
+            let errors: Vec<String> = errors.map(|error| format!("{}\n", fence("", &cut(error.trim(), 600)))).collect();
+            let head = format!("{} failed in **apply** of {}", root(&run.root), list(&names, MOST));
+            format!("{head}\n{}[full log]({url})", errors.concat())
         }
         _ => format!("{} failed. [full log]({url})", root(&run.root)),
     }
@@ -86,7 +89,7 @@ pub(super) fn caution(subject: Subject<'_>) -> Option<String> {
     let in_order = rollout.waves.iter().flatten().filter_map(|root| rollout.runs.get(root));
     let dying: Vec<String> = in_order
         .filter(|run| !run.is_applied())
-        .filter_map(|run| Some(format!("{} {}.", root(&run.root), dies(&run.planned()?.plan)?)))
+        .filter_map(|run| Some(format!("{} {}.", root(&run.root), dies(&left(run)?)?)))
         .collect();
     let mut lines: Vec<String> = dying.iter().take(MOST_ROOTS).cloned().collect();
     if dying.len() > MOST_ROOTS {
@@ -95,6 +98,18 @@ pub(super) fn caution(subject: Subject<'_>) -> Option<String> {
         lines.push(format!("{} {what} something: see the table.", count(more, "more root")));
     }
     (!lines.is_empty()).then(|| alert("CAUTION", &lines.join("\n\n")))
+}
+
+/// The plan without what an apply that runs or failed has already done.
+fn left(run: &RootRun) -> Option<Plan> {
+    let mut plan = run.planned()?.plan.clone();
+    if let ApplyRun::Running { resources, .. } | ApplyRun::Failed { resources, .. } = &run.apply {
+        let done = |change: &Change, it: &ResourceState| {
+            it.state == ResourceStage::Done && it.address == change.address && it.deposed == change.deposed
+        };
+        plan.changes.retain(|change| !resources.iter().any(|resource| done(change, resource)));
+    }
+    Some(plan)
 }
 
 /// `replaces … because …, and deletes …`; `None` when nothing dies or is left behind.

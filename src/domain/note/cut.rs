@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::diff::Depth;
 use super::words::count;
-use super::{Context, Subject, details};
+use super::{Context, Subject, details, table};
 
 /// The sender puts a marker of its own around the text.
 const RESERVED: usize = 200;
@@ -90,21 +90,24 @@ fn drop_details(budget: &mut Budget, subject: Subject<'_>, over: usize, kind: Ki
 
 /// What was cut, and where the rest is.
 pub(super) fn said(subject: Subject<'_>, budget: &Budget) -> Option<String> {
-    let full = Budget::default();
     let mut parts: Vec<String> = details::dropped(subject, budget).into_iter().collect();
     if budget.depth == Depth::Lines {
         parts.push("the attributes of every change".to_owned());
     }
-    let shorter = [budget.resources < full.resources, budget.reach < full.reach, budget.rows < full.rows];
-    let lists = shorter.iter().filter(|is_shorter| **is_shorter).count();
-    if lists > 0 {
-        parts.push(format!("the end of {}", count(lists, "list")));
-    }
+    let reach = subject.rollout.reach.as_ref();
+    let lists = [
+        (table::plain_rows(subject), budget.rows, "row", "table"),
+        (reach.map_or(0, |reach| reach.downstream.len()), budget.reach, "root", "blast radius"),
+        (reach.map_or(0, |reach| reach.resources.len()), budget.resources, "resource", "by-resource list"),
+        (subject.rollout.holes.len(), budget.holes, "line", "places that could not be read"),
+    ];
+    let cut = lists.into_iter().filter(|(total, most, ..)| total > most);
+    parts.extend(cut.map(|(total, most, word, of)| format!("{} of the {of}", count(total - most, word))));
     if parts.is_empty() {
         return None;
     }
     let url = &subject.context.url;
-    Some(format!("**Cut here**, because a comment is limited: {}. [All of it]({url})", parts.join("; ")))
+    Some(format!("**Left out**, because a comment is limited: {}. [All of it]({url})", parts.join("; ")))
 }
 
 /// The last resort: whole lines from the top, every open block closed, and a link.
@@ -133,7 +136,7 @@ pub(super) fn hard(text: String, context: &Context) -> String {
             Some(open) if bare.trim_end() == open.as_str() => fence = None,
             None if ticks.len() >= 3 => fence = Some(ticks),
             None => {
-                folds = (folds + bare.matches("<details>").count()).saturating_sub(bare.matches("</details>").count())
+                folds = (folds + bare.matches("<details>").count()).saturating_sub(bare.matches("</details>").count());
             }
             Some(_) => {}
         }

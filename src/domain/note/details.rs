@@ -7,7 +7,7 @@ use super::diff::{self, Depth};
 use super::headline::plan_numbers;
 use super::markdown::{code, details as fold, fence, html, list};
 use super::table::{in_order, wave_digest};
-use super::words::{count, root};
+use super::words::{count, root, verb};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::RootRun;
 
@@ -17,6 +17,8 @@ pub(super) struct Group<'a> {
     members: Vec<(Option<usize>, &'a RootRun)>,
     plan: &'a Plan,
     body: String,
+    /// The body with the names of its root taken out.
+    normal: String,
 }
 
 impl Group<'_> {
@@ -50,16 +52,25 @@ pub(super) fn groups(subject: Subject<'_>) -> Vec<Group<'_>> {
     for (wave, run) in in_order(subject) {
         let Some(planned) = run.planned().filter(|_| run.changes_something()) else { continue };
         let body = diff::lines(&planned.plan, Depth::Attributes);
+        let normal = normal(&body, run);
         let alike = groups
             .iter_mut()
-            .find(|group| !planned.plan.is_destructive() && !group.is_destructive() && group.body == body);
+            .find(|group| !planned.plan.is_destructive() && !group.is_destructive() && group.normal == normal);
         match alike {
             Some(group) => group.members.push((wave, run)),
-            None => groups.push(Group { members: vec![(wave, run)], plan: &planned.plan, body }),
+            None => groups.push(Group { members: vec![(wave, run)], plan: &planned.plan, body, normal }),
         }
     }
     groups.sort_by_key(|group| rank(group.plan));
     groups
+}
+
+/// Roots made from one mould differ in their own names: the parts of the directory and the workspace.
+fn normal(body: &str, run: &RootRun) -> String {
+    let workspace = Some(run.root.workspace()).filter(|name| *name != "default");
+    let names = run.root.dir().split('/').rev().chain(workspace).enumerate();
+    let long_enough = names.filter(|(_, name)| name.chars().count() >= 3);
+    long_enough.fold(body.to_owned(), |text, (index, name)| text.replace(name, &format!("\u{0}{index}\u{0}")))
 }
 
 /// Deletions first, then replacements, updates, creations and the rest.
@@ -85,7 +96,20 @@ fn block(subject: Subject<'_>, group: &Group<'_>, depth: Depth) -> String {
         return fold(&format!("<b>{name}</b> · {numbers}{digest}"), &diff);
     }
     let names: Vec<String> = group.members.iter().map(|(_, run)| root(&run.root)).collect();
-    let head = format!("The same in each of {}:", list(&names, 40));
+    let alike = group.members.iter().all(|(_, run)| {
+        run.planned().is_some_and(|planned| diff::lines(&planned.plan, Depth::Attributes) == group.body)
+    });
+    let head = if alike {
+        format!("The same in each of {}:", list(&names, 40))
+    } else {
+        format!(
+            "Shown for {}; {} {} from it only in {} own name:",
+            names[0],
+            list(&names[1..], 40),
+            verb(names.len() - 1, "differs", "differ"),
+            verb(names.len() - 1, "its", "their")
+        )
+    };
     fold(&format!("<b>{}</b> · {numbers} in each", count(group.members.len(), "root")), &format!("{head}\n\n{diff}"))
 }
 

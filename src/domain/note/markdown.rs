@@ -139,9 +139,9 @@ fn visible_lines(text: &str) -> String {
 fn visible_lines_kept(text: &str) -> String {
     text.replace("\r\n", "\n").chars().fold(String::with_capacity(text.len()), |mut shown, letter| {
         if matches!(letter, '\n' | '\t') {
-            shown.push(letter)
+            shown.push(letter);
         } else {
-            push_visible(&mut shown, letter)
+            push_visible(&mut shown, letter);
         }
         shown
     })

@@ -62,8 +62,7 @@ fn failed(subject: Subject<'_>) -> Option<String> {
 
 fn all_applied(subject: Subject<'_>) -> Option<String> {
     let runs = || subject.rollout.runs.values();
-    let done = runs().all(|run| run.is_applied() || (run.planned().is_some() && !run.changes_something()));
-    if !done || !runs().any(RootRun::is_applied) {
+    if !runs().all(is_done) || !runs().any(RootRun::is_applied) {
         return None;
     }
     let merge = match subject.rollout.config.apply.merge {
@@ -71,6 +70,12 @@ fn all_applied(subject: Subject<'_>) -> Option<String> {
         MergePolicy::Manual => "merge it",
     };
     Some(format!("everything is applied; {merge}. What is applied stays locked until then."))
+}
+
+/// Applied, or planned with nothing to apply now or later.
+pub(super) fn is_done(run: &RootRun) -> bool {
+    let later = run.replans_after.iter().any(|read| read.unknown);
+    run.is_applied() || (run.planned().is_some() && !run.changes_something() && !later)
 }
 
 fn commands(subject: Subject<'_>) -> Option<String> {
@@ -86,8 +91,9 @@ fn commands(subject: Subject<'_>) -> Option<String> {
     }
     rows.extend(plan_again(subject));
     let applied = rollout.runs.values().any(|run| !matches!(run.apply, ApplyRun::None));
+    let applying = rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. }));
     let plan_locks = rollout.config.locks == LockMode::Plan && rollout.runs.values().any(RootRun::changes_something);
-    if applied || plan_locks {
+    if (applied || plan_locks) && !applying {
         rows.push(("unlock".to_owned(), "free the roots that this pull has locked".to_owned()));
     }
     if let Some(path) = changed_path(subject) {
@@ -145,9 +151,11 @@ fn plan_again(subject: Subject<'_>) -> Option<(String, String)> {
     let runs = || subject.rollout.runs.values();
     let failed: Vec<&RootRun> = runs().filter(|run| has_failed(run)).collect();
     let dropped: Vec<&RootRun> = runs().filter(|run| matches!(run.plan, PlanRun::Dropped { .. })).collect();
+    if runs().any(|run| matches!(run.apply, ApplyRun::Running { .. })) || runs().all(is_done) {
+        return None;
+    }
     match (failed.as_slice(), dropped.as_slice()) {
-        ([one], _) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
-        ([], [one]) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
+        ([one], _) | ([], [one]) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
         ([], []) => runs().all(|run| run.planned().is_some()).then(|| ("plan".to_owned(), "plan again".to_owned())),
         _ => Some(("plan".to_owned(), format!("plan {} again", count(subject.rollout.runs.len(), "root")))),
     }

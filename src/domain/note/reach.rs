@@ -69,10 +69,9 @@ fn entry(rollout: &Rollout, down: &Downstream) -> String {
     let reads: Vec<String> = down.reads.iter().map(root).collect();
     let (reads, how) = (list(&reads, 5), if down.by_order { "comes after" } else { "reads" });
     let said = match (down.by_order, down.class, down.planned) {
-        (true, _, true) => String::new(),
+        (true, _, true) | (false, Class::Changes, true) => String::new(),
         (_, Class::Unchanged, false) => "; value unchanged, not planned".to_owned(),
         (true, _, false) | (false, Class::Changes, false) => "; not planned in this run".to_owned(),
-        (false, Class::Changes, true) => String::new(),
         (false, Class::Unchanged, true) => "; value unchanged".to_owned(),
         (false, Class::MayChange, true) => format!("; may change{}", doubt(rollout, down)),
         (false, Class::MayChange, false) => format!("; may change{}, not planned in this run", doubt(rollout, down)),

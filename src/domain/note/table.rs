@@ -45,6 +45,11 @@ pub(super) fn in_order<'a>(subject: Subject<'a>) -> Vec<(Option<usize>, &'a Root
     rows
 }
 
+/// How many rows may be folded when there is no room.
+pub(super) fn plain_rows(subject: Subject<'_>) -> usize {
+    in_order(subject).iter().filter(|(_, run)| !must_stay(run)).count()
+}
+
 /// A root whose row is never folded.
 fn must_stay(run: &RootRun) -> bool {
     has_failed(run) || run.planned().is_some_and(|planned| planned.plan.is_destructive())
@@ -59,18 +64,13 @@ fn row(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
 
 fn plan(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
     match &run.plan {
-        PlanRun::Queued => "queued".to_owned(),
-        PlanRun::Blocked(_) => "not planned".to_owned(),
-        PlanRun::Running { .. } => "planning".to_owned(),
-        PlanRun::Failed { .. } => "failed".to_owned(),
-        PlanRun::Dropped { .. } => "dropped".to_owned(),
         PlanRun::Done(_) if !run.is_applied() && run.replans_after.iter().any(|read| read.unknown) => again(run),
         PlanRun::Done(planned) if run.changes_something() => {
             // People approve the wave: the digest that they see is the one that they type.
             let digest = number.and_then(|number| wave_digest(subject, number));
             digest.unwrap_or_else(|| if run.is_applied() { code(planned.digest.short()) } else { "–".to_owned() })
         }
-        PlanRun::Done(_) => "–".to_owned(),
+        _ => "–".to_owned(),
     }
 }
 

@@ -261,7 +261,7 @@ fn the_largest_diff_goes_first_and_deletions_stay() {
     world.context.limit = 4_000;
     let note = world.note();
     assert!(note.chars().count() <= 3_800);
-    assert!(note.contains("**Cut here**, because a comment is limited: the diff of 1 root (`network`)."), "{note}");
+    assert!(note.contains("**Left out**, because a comment is limited: the diff of 1 root (`network`)."), "{note}");
     assert!(note.contains("-   aws_db_subnet_group.old"), "{note}");
 }
 
@@ -307,6 +307,22 @@ fn many_plain(roots: usize) -> World {
     });
     world.changed(&names).downstream("top", 2, &names[..1], Class::Changes).waiting(1);
     world
+}
+
+#[test]
+fn roots_from_one_mould_share_a_diff_and_outliers_do_not() {
+    let mut world = World::new();
+    world.wave(&["envs/dev", "envs/prod", "envs/test"]);
+    for name in ["dev", "prod", "test"] {
+        let size = if name == "test" { "9" } else { "2" };
+        let tagged = attribute(action("t.x", Action::Update), "size", "1", size);
+        world.plan(&format!("envs/{name}"), vec![attribute(tagged, "name", "null", &format!("\"ci-{name}\""))]);
+    }
+    world.waiting(1);
+    let note = world.note();
+    assert!(note.contains("<b>2 roots</b> · 1 update in each"), "{note}");
+    assert!(note.contains("Shown for `envs/dev`; `envs/prod` differs from it only in its own name:"), "{note}");
+    assert!(note.contains("<b>envs/test</b> · 1 update"), "{note}");
 }
 
 #[test]

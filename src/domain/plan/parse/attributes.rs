@@ -22,21 +22,13 @@ pub(super) fn of(change: &Value, secrets: &Secrets) -> Vec<AttributeChange> {
 
 /// A path as people write it: `a.b[0]["odd key"]`.
 pub(super) fn path_of(path: &[Value], secrets: &Secrets) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Value::String(key) if is_name(key) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(key);
-            }
-            // The key of a map can be anything, even a secret.
-            Value::String(_) => text.push_str(&format!("[{}]", secrets.mask(&step.to_string()))),
-            _ => text.push_str(&format!("[{step}]")),
-        }
-    }
-    text
+    path.iter().fold(String::new(), |text, step| match step {
+        Value::String(key) if is_name(key) && text.is_empty() => key.clone(),
+        Value::String(key) if is_name(key) => text + "." + key,
+        // The key of a map can be anything, even a secret.
+        Value::String(_) => text + "[" + &secrets.mask(&step.to_string()) + "]",
+        _ => text + "[" + &step.to_string() + "]",
+    })
 }
 
 fn is_name(key: &str) -> bool {
