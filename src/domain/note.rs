@@ -99,6 +99,7 @@ fn unchanged(subject: Subject<'_>) -> String {
     let blocks = [
         Some(headline::headline(subject)),
         Some(headline::nothing_to_do(subject)),
+        headline::drift(subject.rollout),
         reach::holes(subject.rollout, &Budget::default()),
     ];
     blocks.into_iter().flatten().collect::<Vec<_>>().join("\n\n")

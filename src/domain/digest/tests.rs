@@ -149,6 +149,16 @@ fn what_is_no_whole_plan_has_no_digest() {
     assert_eq!(of_plan(errored.as_bytes(), &bound, b"k"), Err(PlanError::Errored));
 }
 
+#[test]
+fn two_plans_of_the_same_thing_have_one_digest() {
+    let first = include_str!("../../../fixtures/plans/terraform-1.11.4.json");
+    let second = include_str!("../../../fixtures/plans/terraform-1.11.4-again.json");
+    let digest = |json: &str| bound_digest(json, &RootKey::new("a"), &terraform("1.11.4"), "src", &[], b"key");
+    assert_ne!(first, second);
+    assert_eq!(digest(first), digest(second));
+    assert_ne!(digest(first), digest(&second.replace("S3CRET-two", "S3CRET-too")));
+}
+
 proptest! {
     #[test]
     fn a_set_digest_knows_its_pairs_and_not_their_order(

@@ -244,7 +244,8 @@ fn footer(subject: Subject<'_>, apply: &Apply) -> String {
                 runs.into_iter().filter(|run| run.replans_after.iter().any(|it| it.unknown)).collect();
             if !again.is_empty() {
                 let plans = verb(again.len(), "plans", "plan");
-                parts.push(format!("wave {number} {} {plans} again after its sources", names(&again)));
+                let after = if number == apply.wave + 1 { "this" } else { "what it reads" };
+                parts.push(format!("wave {number} {} {plans} again after {after}", names(&again)));
             }
         }
     }

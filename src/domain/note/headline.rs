@@ -1,8 +1,9 @@
 //! The first two lines: what happens in numbers, and of which commits. It counts and judges nothing.
 
-use super::markdown::code;
+use super::markdown::{code, list};
 use super::words::{count, milliseconds};
 use super::{Subject, is_pending};
+use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Counts, Plan};
 use crate::domain::rollout::{ApplyRun, PlanRun, Rollout, RootRun};
 
@@ -49,6 +50,9 @@ pub(super) fn summary(subject: Subject<'_>) -> String {
 /// The line of a pull whose plans change nothing.
 pub(super) fn nothing_to_do(subject: Subject<'_>) -> String {
     let rollout = subject.rollout;
+    if rollout.runs.is_empty() {
+        return format!("This change reaches no root {} · [run]({})", commits(rollout), subject.context.url);
+    }
     // What an earlier head applied keeps its locks until the merge.
     let locked = if subject.pull.applied.is_empty() { ", nothing is locked" } else { "" };
     format!(
@@ -57,6 +61,22 @@ pub(super) fn nothing_to_do(subject: Subject<'_>) -> String {
         commits(rollout),
         subject.context.url
     )
+}
+
+/// What changed outside, where no plan does anything about it.
+pub(super) fn drift(rollout: &Rollout) -> Option<String> {
+    let planned = rollout.runs.values().filter_map(|run| Some((&run.root, &run.planned()?.plan.drift)));
+    let of = |(root, drift): (&RootKey, &Vec<String>)| {
+        let names: Vec<String> = drift.iter().map(|address| code(address)).collect();
+        format!("- {} in {}", list(&names, 5), code(&root.to_string()))
+    };
+    let mut lines: Vec<String> = planned.filter(|(_, drift)| !drift.is_empty()).map(of).collect();
+    let hidden = lines.len().saturating_sub(20);
+    lines.truncate(20);
+    if hidden > 0 {
+        lines.push(format!("- and {}", count(hidden, "more root")));
+    }
+    (!lines.is_empty()).then(|| format!("Changed outside, and the code asks for nothing else:\n\n{}", lines.join("\n")))
 }
 
 /// Whether every root is planned and none changes anything.

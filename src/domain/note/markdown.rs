@@ -38,6 +38,9 @@ pub fn text(text: &str) -> String {
             '-' if escaped.get(escaped.len().saturating_sub(2)..).is_some_and(|it| it.eq_ignore_ascii_case("gh")) => {
                 escaped.extend([JOINER, '-']);
             }
+            '.' | ')' if !escaped.is_empty() && escaped.bytes().all(|byte| byte.is_ascii_digit()) => {
+                escaped.extend(['\\', letter]);
+            }
             '-' | '+' | '=' | '/' if escaped.is_empty() => escaped.extend([JOINER, letter]),
             _ => escaped.push(letter),
         }
@@ -227,10 +230,11 @@ mod tests {
         }
 
         #[test]
-        fn text_is_one_paragraph_of_plain_text(body in "[a`|\\\\<>&@#*_\\[\\]!~\\n+= -]{1,30}") {
-            let page = html_of(&format!("x {} y", text(&body)));
-            for tag in ["<em", "<code", "<strong", "<del", "<a ", "<img", "<h1", "<ul"] {
-                prop_assert!(!page.contains(tag), "{}", page);
+        fn text_is_one_paragraph_of_plain_text(body in "[a1.`|\\\\<>&@#*_\\[\\]!~\\n+= -]{1,30}") {
+            for page in [html_of(&format!("x {} y", text(&body))), html_of(&text(&body))] {
+                for tag in ["<em", "<code", "<strong", "<del", "<a ", "<img", "<h1", "<ul", "<ol", "<block", "<hr"] {
+                    prop_assert!(!page.contains(tag), "{}", page);
+                }
             }
         }
     }

@@ -92,6 +92,18 @@ fn nothing_changes() {
 }
 
 #[test]
+fn drift_alone_is_no_change_and_no_silence() {
+    let mut world = World::new();
+    world.wave(&["network"]).plan("network", vec![]).drift("network", "aws_vpc.main").state(WaveState::NoChanges);
+    let note = world.note();
+    assert!(note.starts_with("### No changes\n"), "{note}");
+    assert!(
+        note.ends_with("Changed outside, and the code asks for nothing else:\n\n- `aws_vpc.main` in `network`"),
+        "{note}"
+    );
+}
+
+#[test]
 fn one_root_that_only_moves() {
     let mut world = World::new();
     let mut moved = action("aws_sqs_queue.new", Action::Nothing);

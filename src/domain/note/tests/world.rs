@@ -104,6 +104,13 @@ impl World {
         self
     }
 
+    pub(super) fn drift(&mut self, root: &str, address: &str) -> &mut Self {
+        if let PlanRun::Done(planned) = &mut self.run(root).plan {
+            planned.plan.drift.push(address.to_owned());
+        }
+        self
+    }
+
     pub(super) fn fail(&mut self, root: &str, failure: Failure) -> &mut Self {
         self.run(root).plan = PlanRun::Failed { job: "j".into(), failure };
         self
@@ -190,11 +197,10 @@ impl World {
             }),
         };
         let resources = &mut self.reach().resources;
-        match resources.iter_mut().find(|known| known.address == from.1) {
-            Some(known) => known.reaches.push(reached),
-            None => {
-                resources.push(ResourceReach { address: from.1.to_owned(), root: own, action, reaches: vec![reached] })
-            }
+        if let Some(known) = resources.iter_mut().find(|known| known.address == from.1) {
+            known.reaches.push(reached);
+        } else {
+            resources.push(ResourceReach { address: from.1.to_owned(), root: own, action, reaches: vec![reached] });
         }
         self
     }

@@ -55,7 +55,7 @@ pub(super) fn item(mark: &Value, index: usize) -> &Value {
 }
 
 fn replaced(value: &Value, unknown: &Value, sensitive: &Value, secrets: &Secrets) -> Value {
-    if sensitive == true && !(value.is_null() && !has_true(unknown)) {
+    if sensitive == true && (!value.is_null() || has_true(unknown)) {
         return Value::from(MASK);
     }
     if unknown == true {
