@@ -42,7 +42,7 @@ fn state_of(subject: Subject<'_>, number: usize, state: &WaveState) -> String {
         WaveState::Open(_) => format!("{gate} can be applied: type `apply`."),
         WaveState::After(earlier) => format!("{gate} comes after `wave-{earlier}`."),
         WaveState::Applying => format!("{gate} is being applied; the comment of the apply follows it."),
-        WaveState::Refused(why) => format!("{gate} is refused: {why}"),
+        WaveState::Refused(why) => format!("{gate} is refused: {why} Review it as it is now, then approve it."),
         WaveState::Planning => {
             let locked = subject.rollout.wave(number).any(|run| matches!(run.plan, PlanRun::Blocked(_)));
             let what = if locked { "is locked by another pull" } else { "has no plan of every root yet" };
@@ -110,8 +110,14 @@ fn commands(subject: Subject<'_>) -> Option<String> {
 fn approvals(subject: Subject<'_>) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for (index, state) in subject.context.waves.iter().enumerate() {
-        let WaveState::Waiting(Some(digest)) = state else { continue };
         let number = index + 1;
+        let digest = match state {
+            WaveState::Waiting(Some(digest)) => Some(digest.clone()),
+            // Its plans changed after an approval: an approval of what it plans now is the way out.
+            WaveState::Refused(_) => subject.rollout.set_digest(number),
+            _ => None,
+        };
+        let Some(digest) = digest else { continue };
         let confirm = match dying(subject, number) {
             0 => String::new(),
             dying => format!(", with a line `confirm ADDRESS` for {}", each(dying)),

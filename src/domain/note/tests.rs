@@ -338,6 +338,16 @@ fn roots_from_one_mould_share_a_diff_and_outliers_do_not() {
 }
 
 #[test]
+fn a_refused_wave_says_the_way_out() {
+    let mut world = many_plain(1);
+    world.context.waves[0] = WaveState::Refused("`r000` also changes `t.x`.".to_owned());
+    let note = world.note();
+    assert!(note.contains("**Next:** `wave-1` is refused: `r000` also changes `t.x`. Review it"), "{note}");
+    let row = format!("| `approve wave-1` | approve exactly `{}` |", world.digest(1).short());
+    assert!(note.contains(&row), "{note}");
+}
+
+#[test]
 fn a_lock_of_the_plan_can_be_given_back() {
     let mut world = many_plain(1);
     assert!(!world.note().contains("`unlock`"));
