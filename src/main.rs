@@ -86,6 +86,10 @@ async fn run(command: Command) -> Result<ExitCode> {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
 fn log_filter(default: &str) -> String {
     std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
 }
@@ -93,14 +97,14 @@ fn log_filter(default: &str) -> String {
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let settings = match config::load(path.as_deref(), &environment) {
+    let settings = match config::load(path.as_deref(), &environment, cores()) {
         Ok(settings) => settings,
         Err(problems) => {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
         }
     };
-    let parts = serve::Parts::from_settings(settings, std::env::current_exe()?, &environment)?;
+    let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
     let running = serve::start(parts).await?;
     tracing::info!(url = running.url, address = %running.address, "serving");
     interrupted().await?;

@@ -14,12 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Connection, Limits, engine, vault::Vault};
 use crate::domain::page::Pages;
-use crate::executor::LocalExecutor;
+use crate::executor::local::{LocalExecutor, LocalSettings};
 use crate::forge::github::{GitHub, GitHubConfig};
 use crate::ports::clock::Clock;
 use crate::source::GitSource;
 use crate::store::SqlStore;
 use crate::web;
+
+pub mod from_settings;
 
 /// What a server is made of.
 pub struct Parts {
@@ -43,6 +45,8 @@ pub struct Parts {
     pub job_environment: BTreeMap<String, String>,
     /// Figures.
     pub limits: Limits,
+    /// The largest webhook that is read, bytes.
+    pub webhook_bytes: usize,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -103,11 +107,18 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
     let url = parts.url.clone().unwrap_or_else(|| format!("http://{address}"));
     let store_url = parts.store.clone().unwrap_or_else(|| format!("sqlite://{}/tidegate.db?mode=rwc", data_dir.display()));
     let vault = Vault::new(parts.key);
+    let executor = LocalSettings {
+        program: parts.program,
+        args: vec!["job".into()],
+        jobs_dir: data_dir.join("jobs"),
+        environment: parts.job_environment,
+        parallelism: parts.parallelism,
+    };
     let app = Arc::new(App {
         forges: connect(parts.forges).await?,
         store: Arc::new(SqlStore::open(&store_url).await?),
         source: Arc::new(GitSource::new(data_dir.join("mirrors"))),
-        executor: Arc::new(LocalExecutor::new(parts.program, data_dir.join("jobs"), parts.job_environment, parts.parallelism)),
+        executor: Arc::new(LocalExecutor::new(executor).map_err(folder)?),
         clock: parts.clock,
         pages: Pages::new(&url, &vault.page_key()),
         vault,
@@ -118,7 +129,7 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
         teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),
     });
     let stop = CancellationToken::new();
-    let routes = web::router(Arc::clone(&app));
+    let routes = web::router(Arc::clone(&app), parts.webhook_bytes);
     let serving = stop.clone();
     let server = tokio::spawn(async move {
         let served = axum::serve(listener, routes).with_graceful_shutdown(serving.cancelled_owned()).await;
@@ -140,7 +151,8 @@ async fn connect(forges: Vec<(String, GitHubConfig)>) -> Result<BTreeMap<String,
     for (name, config) in forges {
         let failed = |why: String| StartError::Forge { name: name.clone(), why };
         let github = Arc::new(GitHub::new(config).map_err(|error| failed(error.to_string()))?);
-        let login = github.connect().await.map_err(|error| failed(error.to_string()))?;
+        github.connect().await.map_err(|error| failed(error.to_string()))?;
+        let login = github.login().await.map_err(|error| failed(error.to_string()))?;
         connections.insert(name, Connection { forge: github.clone(), hooks: github, login });
     }
     Ok(connections)

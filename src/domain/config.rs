@@ -181,7 +181,6 @@ pub enum LockMode {
 impl RepoConfig {
     /// The settings of a root's directory: the first match wins over the top, key by key.
     pub fn for_root(&self, dir: &str) -> RootSettings {
-<<<<<<< HEAD
         let Some((_, first)) = self.matches.iter().find(|(pattern, _)| glob::fits(pattern, dir)) else {
             return self.top.clone();
         };
@@ -195,18 +194,10 @@ impl RepoConfig {
             var_files: list(&first.var_files, &self.top.var_files),
             backend_config: list(&first.backend_config, &self.top.backend_config),
         }
-=======
-        let m = self.matches.iter().find(|(g, _)| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir));
-        m.map_or_else(|| self.top.clone(), |(_, s)| s.clone())
->>>>>>> part-estate
     }
 
     /// Whether a directory is ignored.
     pub fn ignores(&self, dir: &str) -> bool {
-<<<<<<< HEAD
         self.ignore.iter().any(|pattern| glob::fits(pattern, dir))
-=======
-        self.ignore.iter().any(|g| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir))
->>>>>>> part-estate
     }
 }

@@ -23,13 +23,9 @@ mod state;
 mod survey;
 mod value;
 
-<<<<<<< HEAD
-pub use reached::{Reached, ReachedRoot, Reason, deleted};
-=======
 pub use ground::Ground;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::References;
->>>>>>> part-estate
 pub use survey::survey;
 
 /// Roots, edges and what could not be read, each list sorted.

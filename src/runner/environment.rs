@@ -61,6 +61,8 @@ mod tests {
             var_files: Vec::new(),
             backend_config: Vec::new(),
             args: Vec::new(),
+            plan_of: None,
+            source: String::new(),
             state_lock: StateLock::Off,
         }
     }

@@ -80,6 +80,10 @@ impl Source for GitSource {
         objects::merge(&self.mirror(repo), base, head).await
     }
 
+    async fn contains(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<bool, SourceError> {
+        objects::contains(&self.mirror(repo), base, head).await
+    }
+
     async fn listing(&self, repo: &RepoRef, treeish: &Sha) -> Result<Arc<Listing>, SourceError> {
         let mirror = self.mirror(repo);
         let read = async { objects::listing(&mirror, treeish).await.map(Arc::new) };

@@ -33,6 +33,18 @@ pub(super) async fn merge(mirror: &Mirror, base: &Sha, head: &Sha) -> Result<Mer
     }
 }
 
+/// Whether `head` contains `base`.
+pub(super) async fn contains(mirror: &Mirror, base: &Sha, head: &Sha) -> Result<bool, SourceError> {
+    check_id(base)?;
+    check_id(head)?;
+    let ran = mirror.git(&["merge-base", "--is-ancestor", base.as_str(), head.as_str()]).run().await?;
+    match ran.status.code() {
+        Some(0) => Ok(true),
+        Some(1) => Ok(false),
+        _ => Err(SourceError::Broken(last_words(&ran.err))),
+    }
+}
+
 /// All paths of a commit or tree.
 pub(super) async fn listing(mirror: &Mirror, treeish: &Sha) -> Result<Listing, SourceError> {
     check_id(treeish)?;

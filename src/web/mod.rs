@@ -13,16 +13,14 @@ mod hook;
 mod jobs;
 mod pages;
 
-/// GitHub's payloads may have 25 MB.
-const HOOK_LIMIT: usize = 26 << 20;
 /// Saved plans and their JSON.
 const UPLOAD_LIMIT: usize = 512 << 20;
 
-/// All routes.
-pub fn router(app: Arc<App>) -> Router {
+/// All routes. A webhook may have `webhook_bytes`.
+pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
     let hooks = Router::new()
         .route("/webhooks/{forge}", post(hook::receive))
-        .layer(DefaultBodyLimit::max(HOOK_LIMIT));
+        .layer(DefaultBodyLimit::max(webhook_bytes));
     let jobs = Router::new()
         .route("/jobs/{id}/claim", post(jobs::claim))
         .route("/jobs/{id}/source", get(jobs::source))

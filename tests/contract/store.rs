@@ -72,7 +72,7 @@ pub fn at(ms: i64) -> Timestamp {
 /// A turn of the pull that writes nothing but the pull.
 pub fn turn(number: u64, version: i64) -> Commit {
     Commit {
-        pull: Pull::unseen(key(number), "org/infra"),
+        pull: Pull::unseen(key(number), "org/infra", at(0)),
         version,
         locks: None,
         locks_version: 0,
@@ -115,6 +115,8 @@ pub(crate) fn spec(id: &str) -> JobSpec {
         var_files: vec!["../é.tfvars".to_owned()],
         backend_config: Vec::new(),
         args: Vec::new(),
+        plan_of: None,
+        source: String::new(),
         state_lock: StateLock::Off,
     }
 }

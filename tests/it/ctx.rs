@@ -145,6 +145,7 @@ impl Ctx {
             parallelism: 4,
             job_environment: BTreeMap::new(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
+            webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),
         }
     }

@@ -5,10 +5,7 @@
 #[path = "../contract/store.rs"]
 mod contract;
 mod ctx;
-mod estate;
 mod github;
 mod runner;
-mod sandbox;
 mod source;
-mod stories;
 mod store;

@@ -28,6 +28,8 @@ fn spec(phase: Phase) -> JobSpec {
         var_files: Vec::new(),
         backend_config: Vec::new(),
         args: Vec::new(),
+        plan_of: None,
+        source: String::new(),
         state_lock: match phase {
             Phase::Plan => StateLock::Off,
             Phase::Apply => StateLock::Wait,

@@ -73,7 +73,8 @@ impl Turn<'_> {
 
     fn obey(&mut self, comment: &Comment, command: &Command) -> Answer {
         let permission = self.facts.permission.unwrap_or(Permission::None);
-        let reads_only = matches!(command, Command::Status | Command::Explain(_) | Command::Help);
+        // Who may approve is the gate's rule: being named there takes the place of write access.
+        let reads_only = matches!(command, Command::Status | Command::Explain(_) | Command::Help | Command::Approve { .. });
         if !reads_only && permission < Permission::Write {
             return Answer::Refused(reply::no_write_access(&comment.by));
         }

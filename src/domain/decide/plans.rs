@@ -293,6 +293,7 @@ fn changed_read(source: &Planned, edge: &crate::domain::estate::Edge) -> Option<
     Some(Read {
         source: edge.source.clone(),
         outputs: edge.outputs.as_ref().map(|_| read.iter().map(|output| output.name.clone()).collect()).unwrap_or_default(),
-        unknown: read.iter().any(|output| output.unknown),
+        // It was planned on the applied values, so every changed value is one that its plan does not know.
+        unknown: true,
     })
 }

@@ -173,13 +173,6 @@ impl Estate {
         }
     }
 }
-<<<<<<< HEAD
-/// stub
-pub fn deleted(base: &Estate, head: &Estate) -> Vec<super::Root> {
-    let _ = (base, head);
-    unimplemented!()
-}
-=======
 
 /// All entries below a directory.
 fn below<'a>(listing: &'a Listing, dir: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
@@ -263,4 +256,3 @@ fn is_documentation(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests;
->>>>>>> part-estate

@@ -41,6 +41,10 @@ impl World {
             apply: None,
             applies: 0,
             jobs: 0,
+            moved_base: None,
+            args: Vec::new(),
+            undiverged: true,
+            committers: Vec::new(),
         };
         let context = Context {
             url: "https://tidegate.example/r/1204".to_owned(),
@@ -49,7 +53,7 @@ impl World {
             waves: Vec::new(),
             waits: Vec::new(),
         };
-        Self { pull: Pull::unseen(key, "o/r"), rollout, context }
+        Self { pull: Pull::unseen(key, "o/r", Timestamp(0)), rollout, context }
     }
 
     pub(super) fn note(&self) -> String {
@@ -80,6 +84,8 @@ impl World {
                 apply: ApplyRun::None,
                 replans_after: Vec::new(),
                 steps: Vec::new(),
+                previous: None,
+                lost: 0,
             };
             self.rollout.runs.insert(key.clone(), run);
         }
