@@ -175,17 +175,21 @@ async fn no_field_that_is_null_or_odd_is_an_error() {
     let mut tried = 0;
     let mut seen = std::collections::BTreeSet::new();
     for (event, mut payload) in examples() {
-        // One of each event and action: the others have the same shape.
-        if !EVENTS.contains(&event.as_str()) || !seen.insert((event.clone(), payload["action"].to_string())) {
-            continue;
-        }
         if event == "issue_comment" {
             payload["issue"]["pull_request"] = json!({});
         }
+        // One of each event and action that is read: the others have the same shape.
+        if kind(&deliver(&github, &event, &payload)) == "ignored"
+            || !seen.insert((event.clone(), payload["action"].to_string()))
+        {
+            continue;
+        }
         let mut all = Vec::new();
         places(&payload, "", &mut all);
-        for place in all.iter().filter(|place| place.matches('/').count() <= 4) {
-            for odd in [Value::Null, json!("odd"), json!([-1])] {
+        for place in all.iter().filter(|place| !place.ends_with("url") && place.matches('/').count() <= 4) {
+            let depth = place.matches('/').count();
+            let odds = if depth <= 2 { vec![Value::Null, json!("odd"), json!([-1])] } else { vec![Value::Null] };
+            for odd in odds {
                 let kept = std::mem::replace(payload.pointer_mut(place).unwrap(), odd);
                 let delivery = deliver(&github, &event, &payload);
                 assert_eq!(delivery.ignored.is_some(), delivery.incoming.is_empty(), "{event} {place}");
