@@ -169,6 +169,13 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
+/// Leaves out links, and what repeats in every account and repository of a payload, to keep the test short.
+fn matters(place: &str) -> bool {
+    let repeats = ["/repo/", "/owner/", "/_links", "/sender/"].iter().any(|part| place.contains(part));
+    let read = ["/id", "/full_name", "/login"].iter().any(|end| place.ends_with(end));
+    place.matches('/').count() <= 4 && !place.ends_with("url") && (read || !repeats)
+}
+
 #[tokio::test]
 async fn no_field_that_is_null_or_odd_is_an_error() {
     let github = app("http://127.0.0.1:1");
@@ -186,7 +193,7 @@ async fn no_field_that_is_null_or_odd_is_an_error() {
         }
         let mut all = Vec::new();
         places(&payload, "", &mut all);
-        for place in all.iter().filter(|place| !place.ends_with("url") && place.matches('/').count() <= 4) {
+        for place in all.iter().filter(|place| matters(place)) {
             let depth = place.matches('/').count();
             let odds = if depth <= 2 { vec![Value::Null, json!("odd"), json!([-1])] } else { vec![Value::Null] };
             for odd in odds {
