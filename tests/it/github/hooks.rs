@@ -169,11 +169,23 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Leaves out links, and what repeats in every account and repository of a payload, to keep the test short.
+/// Drops the links, three quarters of a payload, which nobody reads.
+fn without_links(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !key.ends_with("url") && key != "_links");
+            map.values_mut().for_each(without_links);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_links),
+        _ => {}
+    }
+}
+
+/// Leaves out what repeats in every account and repository of a payload, to keep the test short.
 fn matters(place: &str) -> bool {
-    let repeats = ["/repo/", "/owner/", "/_links", "/sender/"].iter().any(|part| place.contains(part));
+    let repeats = ["/repo/", "/owner/", "/sender/"].iter().any(|part| place.contains(part));
     let read = ["/id", "/full_name", "/login"].iter().any(|end| place.ends_with(end));
-    place.matches('/').count() <= 4 && !place.ends_with("url") && (read || !repeats)
+    place.matches('/').count() <= 4 && (read || !repeats)
 }
 
 #[tokio::test]
@@ -191,6 +203,7 @@ async fn no_field_that_is_null_or_odd_is_an_error() {
         {
             continue;
         }
+        without_links(&mut payload);
         let mut all = Vec::new();
         places(&payload, "", &mut all);
         for place in all.iter().filter(|place| matters(place)) {
