@@ -59,7 +59,8 @@ pub struct GitHubConfig {
 /// Who we are on GitHub.
 #[derive(Clone)]
 pub enum GitHubAuth {
-    /// A GitHub App: check runs, and a short-lived token per installation.
+    /// A GitHub App: check runs, and a short-lived token per installation. `app-manifest.json` has what it needs;
+    /// `contents: write` must be added to it only where a repository sets `merge: auto`.
     App {
         /// The App's id.
         id: u64,

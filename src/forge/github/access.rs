@@ -36,7 +36,7 @@ pub(super) struct Access {
 
 enum Kind {
     Token(Arc<Session>),
-    App(AppAccess),
+    App(Box<AppAccess>),
 }
 
 struct AppAccess {
@@ -108,12 +108,12 @@ impl Access {
                 let minted = Minted { token: token.clone(), keep: LONGEST_USE };
                 Kind::Token(Arc::new(Session::with_token(&root, minted)?))
             }
-            GitHubAuth::App { id, private_key_pem } => Kind::App(AppAccess {
+            GitHubAuth::App { id, private_key_pem } => Kind::App(Box::new(AppAccess {
                 as_app: Arc::new(Session::as_app(&root, *id, private_key_pem)?),
                 installations: Cache::builder().max_capacity(10_000).time_to_live(INSTALLATION_BELIEVED).build(),
                 sessions: Cache::builder().max_capacity(10_000).expire_after(Life).build(),
                 git: Cache::builder().max_capacity(10_000).expire_after(Life).build(),
-            }),
+            })),
         };
         Ok(Self { root, kind })
     }
@@ -176,13 +176,14 @@ impl Access {
             }
             Kind::App(app) => app,
         };
-        let minting = async {
-            let id = app.installation_for(name).await?;
-            let bare = name.split_once('/').map_or(name, |(_, repo)| repo);
-            app.mint(id, json!({ "repositories": [bare], "permissions": { "contents": "read" } })).await
-        };
-        let minted = app.git.try_get_with(name.to_lowercase(), minting).await.map_err(|error| again(&error))?;
-        Ok(minted.token)
+        match app.minted_for_git(name).await {
+            // As above: the installation may be another one by now.
+            Err(ForgeError::NotFound(_)) => {
+                app.installations.invalidate(&account_of(name)).await;
+                app.minted_for_git(name).await
+            }
+            other => other,
+        }
     }
 
     /// Notes which installation an account has.
@@ -203,6 +204,16 @@ impl AppAccess {
         self.sessions.try_get_with(id, making).await.map_err(|error| again(&error))
     }
 
+    async fn minted_for_git(&self, name: &str) -> Result<SecretString, ForgeError> {
+        let minting = async {
+            let id = self.installation_for(name).await?;
+            let bare = name.split_once('/').map_or(name, |(_, repo)| repo);
+            self.mint(id, json!({ "repositories": [bare], "permissions": { "contents": "read" } })).await
+        };
+        let minted = self.git.try_get_with(name.to_lowercase(), minting).await.map_err(|error| again(&error))?;
+        Ok(minted.token)
+    }
+
     async fn mint(&self, id: u64, scope: Value) -> Result<Minted, ForgeError> {
         let ask = Ask::post(format!("/app/installations/{id}/access_tokens"), scope);
         let answer = send(&self.as_app.crab, &ask).await?.accepted(&ask)?;
@@ -217,7 +228,12 @@ impl AppAccess {
     async fn installation_for(&self, name: &str) -> Result<u64, ForgeError> {
         let looking = async {
             let ask = Ask::get(format!("{}/installation", repo_path(name)?));
-            let answer = send(&self.as_app.crab, &ask).await?.accepted(&ask)?;
+            let answer = send(&self.as_app.crab, &ask).await?.accepted(&ask).map_err(|error| match error {
+                ForgeError::NotFound(said) => {
+                    ForgeError::NotFound(format!("the App is not installed on `{name}`; install it there ({said})"))
+                }
+                other => other,
+            })?;
             Ok(answer.read::<wire::Installation>()?.id)
         };
         self.installations.try_get_with(account_of(name), looking).await.map_err(|error: Arc<ForgeError>| again(&error))

@@ -129,7 +129,7 @@ mod tests {
         let reset = (AT + 90).to_string();
         let past = (AT - 90).to_string();
         let secondary = r#"{"message":"You have exceeded a secondary rate limit."}"#;
-        let table: [(u16, Vec<(&str, &str)>, &str, i64); 8] = [
+        let table = [
             (403, vec![("retry-after", "60")], "", 60_000),
             (429, vec![("retry-after", "2")], "", 2_000),
             (403, vec![DATE, ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)], "", 91_000),

@@ -125,14 +125,15 @@ async fn a_team_has_members_or_is_not_there() {
     assert!(matches!(github.team("acme", "nobody").await, Err(ForgeError::NotFound(_))));
 }
 
-fn comment(id: u64, login: &str, kind: &str, edited: bool) -> Value {
-    let updated = if edited { "2026-11-30T12:30:00Z" } else { "2026-11-30T12:00:00Z" };
+const WRITTEN: &str = "2026-11-30T12:00:00Z";
+
+fn comment(id: u64, login: &str, kind: &str, updated: &str) -> Value {
     json!({"id": id, "user": {"login": login, "type": kind}, "body": "apply", "performed_via_github_app": null,
-        "created_at": "2026-11-30T12:00:00Z", "updated_at": updated})
+        "created_at": WRITTEN, "updated_at": updated})
 }
 
 async fn authors(github: &GitHub) -> Vec<(AuthorKind, CommentKind)> {
-    let found = github.comments(&pull()).await.unwrap();
+    let found = github.comments(&pull()).await.expect("a list");
     let read = found.iter().map(|incoming| match &incoming.what {
         What::Comment { number: 7, comment } => (comment.author, comment.kind),
         other => panic!("{other:?}"),
@@ -143,15 +144,15 @@ async fn authors(github: &GitHub) -> Vec<(AuthorKind, CommentKind)> {
 #[tokio::test]
 async fn comments_say_who_wrote_them_and_whether_they_were_edited() {
     let fake = Fake::with_app().await;
-    let mut via = comment(3, "ann", "User", false);
+    let mut via = comment(3, "ann", "User", WRITTEN);
     via["performed_via_github_app"] = json!({ "id": APP_ID });
-    let mut nobody = comment(5, "x", "User", false);
+    let mut nobody = comment(5, "x", "User", WRITTEN);
     nobody["user"] = Value::Null;
     let list = json!([
-        comment(1, "ann", "User", false),
-        comment(2, "tidegate[bot]", "Bot", false),
+        comment(1, "ann", "User", WRITTEN),
+        comment(2, "tidegate[bot]", "Bot", WRITTEN),
         via,
-        comment(4, "renovate[bot]", "Bot", true),
+        comment(4, "renovate[bot]", "Bot", "2026-11-30T12:30:00Z"),
         nobody,
     ]);
     fake.on("GET /repos/acme/infra/issues/7/comments", Reply::json(200, &list));
@@ -166,7 +167,7 @@ async fn comments_say_who_wrote_them_and_whether_they_were_edited() {
 
     let fake = Fake::start().await;
     fake.on("GET /user", Reply::json(200, &json!({"login": "Tide-Bot", "type": "User"})));
-    let list = json!([comment(1, "tide-bot", "User", false), comment(2, "ann", "User", false)]);
+    let list = json!([comment(1, "tide-bot", "User", WRITTEN), comment(2, "ann", "User", WRITTEN)]);
     fake.on("GET /repos/acme/infra/issues/7/comments", Reply::json(200, &list));
     assert_eq!(authors(&with_token(&fake.url)).await, [(AuthorKind::Ourselves, new), (AuthorKind::Person, new)]);
 }

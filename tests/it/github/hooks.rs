@@ -169,23 +169,47 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
+/// Drops the links, three quarters of a payload, which nobody reads.
+fn without_links(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !key.ends_with("url") && key != "_links");
+            map.values_mut().for_each(without_links);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_links),
+        _ => {}
+    }
+}
+
+/// Leaves out what repeats in every account and repository of a payload, to keep the test short.
+fn matters(place: &str) -> bool {
+    let repeats = ["/repo/", "/owner/", "/sender/"].iter().any(|part| place.contains(part));
+    let read = ["/id", "/full_name", "/login"].iter().any(|end| place.ends_with(end));
+    place.matches('/').count() <= 4 && (read || !repeats)
+}
+
 #[tokio::test]
 async fn no_field_that_is_null_or_odd_is_an_error() {
     let github = app("http://127.0.0.1:1");
     let mut tried = 0;
     let mut seen = std::collections::BTreeSet::new();
     for (event, mut payload) in examples() {
-        // One of each event and action: the others have the same shape.
-        if !EVENTS.contains(&event.as_str()) || !seen.insert((event.clone(), payload["action"].to_string())) {
-            continue;
-        }
         if event == "issue_comment" {
             payload["issue"]["pull_request"] = json!({});
         }
+        // One of each event and action that is read: the others have the same shape.
+        if kind(&deliver(&github, &event, &payload)) == "ignored"
+            || !seen.insert((event.clone(), payload["action"].to_string()))
+        {
+            continue;
+        }
+        without_links(&mut payload);
         let mut all = Vec::new();
         places(&payload, "", &mut all);
-        for place in all.iter().filter(|place| place.matches('/').count() <= 4) {
-            for odd in [Value::Null, json!("odd"), json!([-1])] {
+        for place in all.iter().filter(|place| matters(place)) {
+            let depth = place.matches('/').count();
+            let odds = if depth <= 2 { vec![Value::Null, json!("odd"), json!([-1])] } else { vec![Value::Null] };
+            for odd in odds {
                 let kept = std::mem::replace(payload.pointer_mut(place).unwrap(), odd);
                 let delivery = deliver(&github, &event, &payload);
                 assert_eq!(delivery.ignored.is_some(), delivery.incoming.is_empty(), "{event} {place}");

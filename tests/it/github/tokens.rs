@@ -115,6 +115,13 @@ async fn an_installation_that_moved_is_looked_up_again() {
 }
 
 #[tokio::test]
+async fn a_repository_without_the_app_says_so() {
+    let fake = Fake::start().await;
+    let error = app(&fake.url).repo("acme/infra").await.unwrap_err();
+    assert!(matches!(&error, ForgeError::NotFound(said) if said.contains("not installed on `acme/infra`")), "{error}");
+}
+
+#[tokio::test]
 async fn a_short_lived_token_is_not_kept() {
     let fake = Fake::start().await;
     fake.on("GET /repos/acme/infra/installation", Reply::json(200, &json!({"id": 5})));
