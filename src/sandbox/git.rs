@@ -248,7 +248,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn read(line: &str, parent: &str) -> Option<Self> {
+    /// Reads one line of `ls-tree -z -l`.
+    pub fn read(line: &str, parent: &str) -> Option<Self> {
         let (meta, name) = line.split_once('\t')?;
         let mut words = meta.split_whitespace();
         let (mode, _, sha, size) = (words.next()?, words.next()?, words.next()?, words.next()?);

@@ -29,8 +29,6 @@ pub struct Call {
     pub parts: Vec<String>,
     /// The query, decoded.
     pub query: BTreeMap<String, String>,
-    /// The raw query.
-    pub raw_query: String,
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
@@ -204,7 +202,6 @@ async fn take_apart(request: Request<Body>) -> Answer<Call> {
         parts: path.split('/').filter(|part| !part.is_empty()).map(decode).collect(),
         path: path.to_owned(),
         query: url::form_urlencoded::parse(raw_query.as_bytes()).into_owned().collect(),
-        raw_query,
         headers: head.headers,
         body: body.to_vec(),
         base: Base { api, html },
@@ -241,7 +238,6 @@ mod tests {
             path: "/x".into(),
             parts: vec!["x".into()],
             query: url::form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
-            raw_query: query.into(),
             headers: HeaderMap::new(),
             body: Vec::new(),
             base: Base::plain("http://h"),

@@ -136,6 +136,8 @@ pub struct Review {
 /// A line of the conversation that nobody wrote: a push, a merge.
 #[derive(Clone, Debug)]
 pub struct Happening {
+    /// The last id given before it: its place in the conversation.
+    pub after: u64,
     /// When.
     pub at: String,
     /// Who.

@@ -194,6 +194,7 @@ impl State {
 
     /// Draft to ready or back.
     pub fn set_draft(&mut self, repo: &str, number: u64, sender: &str, to: PullState) -> Answer<()> {
+        let after = self.last_id;
         let pull = self.repo_mut(repo)?.pull_mut(number)?;
         if !pull.is_open() || pull.state == to || to == PullState::Closed {
             return Ok(());
@@ -203,12 +204,13 @@ impl State {
             PullState::Draft => ("converted_to_draft", "made this a draft"),
             _ => ("ready_for_review", "marked this as ready for review"),
         };
-        pull.happenings.push(Happening { at: now(), login: sender.to_owned(), text: text.into() });
+        pull.happenings.push(Happening { after, at: now(), login: sender.to_owned(), text: text.into() });
         self.pull_event(repo, number, action, sender, json!({}))
     }
 
     /// Closes without merging; again is harmless.
     pub fn close(&mut self, repo: &str, number: u64, sender: &str) -> Answer<()> {
+        let after = self.last_id;
         let pull = self.repo_mut(repo)?.pull_mut(number)?;
         if !pull.is_open() {
             return Ok(());
@@ -216,12 +218,13 @@ impl State {
         pull.state = PullState::Closed;
         pull.closed_at = Some(now());
         pull.updated_at = now();
-        pull.happenings.push(Happening { at: now(), login: sender.to_owned(), text: "closed this".into() });
+        pull.happenings.push(Happening { after, at: now(), login: sender.to_owned(), text: "closed this".into() });
         self.pull_event(repo, number, "closed", sender, json!({}))
     }
 
     /// Opens a closed pull again.
     pub fn reopen(&mut self, repo: &str, number: u64, sender: &str) -> Answer<()> {
+        let after = self.last_id;
         let branches = self.repo(repo)?.branches.clone();
         let pull = self.repo_mut(repo)?.pull_mut(number)?;
         if pull.is_open() {
@@ -235,7 +238,7 @@ impl State {
         pull.state = PullState::Open;
         pull.closed_at = None;
         pull.mergeable = None;
-        pull.happenings.push(Happening { at: now(), login: sender.to_owned(), text: "reopened this".into() });
+        pull.happenings.push(Happening { after, at: now(), login: sender.to_owned(), text: "reopened this".into() });
         let head = head.clone();
         self.repo(repo)?.git.point(&format!("refs/pull/{number}/head"), &head)?;
         self.pull_event(repo, number, "reopened", sender, json!({}))
@@ -281,13 +284,14 @@ impl State {
 
     /// Records that a pull's commits are in its base.
     pub fn mark_merged(&mut self, repo: &str, number: u64, sha: &str, by: &str) -> Answer<()> {
+        let after = self.last_id;
         let pull = self.repo_mut(repo)?.pull_mut(number)?;
         pull.state = PullState::Closed;
         pull.merged = Some(MergeRecord { sha: sha.to_owned(), by: by.to_owned(), at: now() });
         pull.closed_at = Some(now());
         pull.updated_at = now();
         let text = format!("merged this as {}", sha.get(..7).unwrap_or(sha));
-        pull.happenings.push(Happening { at: now(), login: by.to_owned(), text });
+        pull.happenings.push(Happening { after, at: now(), login: by.to_owned(), text });
         self.pull_event(repo, number, "closed", by, json!({}))
     }
 }

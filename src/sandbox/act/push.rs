@@ -79,6 +79,7 @@ impl State {
     }
 
     fn follow_head(&mut self, repo: &str, branch: &str, before: &str, after: &str, pusher: &str) -> Answer<()> {
+        let place = self.last_id;
         let found = self.repo_mut(repo)?;
         let tips = found.branches.clone();
         let mut moved = Vec::new();
@@ -90,7 +91,7 @@ impl State {
             pull.updated_at = now();
             pull.mergeable = None;
             let text = format!("pushed {}", after.get(..7).unwrap_or(after));
-            pull.happenings.push(Happening { at: now(), login: pusher.to_owned(), text });
+            pull.happenings.push(Happening { after: place, at: now(), login: pusher.to_owned(), text });
             moved.push(pull.number);
         }
         for number in moved {
