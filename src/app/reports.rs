@@ -201,7 +201,7 @@ async fn planned(app: &App, job: &Job, tool: &Tool) -> Result<Outcome, ReportErr
             digest,
             tool: tool.clone(),
             at: now,
-            took_ms: now.since_ms(job.heartbeat),
+            took_ms: 0,
         }),
         Err(error) => Outcome::Failed {
             failure: Failure {

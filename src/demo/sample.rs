@@ -29,9 +29,8 @@ pub fn new_range(states: &Path) -> Vec<Change> {
 }
 
 /// The second pull: the same root, so that it waits for the first.
-pub fn one_more_zone(states: &Path) -> Vec<Change> {
-    let changed = Network { zones: r#""a", "b", "d""#, ..Network::default() };
-    vec![("network/main.tf".to_owned(), Some(format!("{}\n{}", backend(states, "network"), network(&changed))))]
+pub fn flow_log() -> Vec<Change> {
+    vec![("network/flow_log.tf".to_owned(), Some(FLOW_LOG.to_owned()))]
 }
 
 fn backend(states: &Path, name: &str) -> String {
@@ -164,6 +163,11 @@ const LABELS: &str = r#"variable "name" {
 
 output "all" {
   value = { team = "shop", part = var.name }
+}
+"#;
+
+const FLOW_LOG: &str = r#"resource "terraform_data" "flow_log" {
+  input = terraform_data.vpc.id
 }
 "#;
 

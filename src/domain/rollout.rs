@@ -182,7 +182,7 @@ pub struct Planned {
     pub tool: Tool,
     /// When.
     pub at: Timestamp,
-    /// How long the job took, milliseconds.
+    /// How long the run took from its start to its result, milliseconds; set by the turn that takes the result.
     pub took_ms: i64,
 }
 

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! The tests of adapters and flows, in one binary: adapters against fakes, jobs with the real tool, and stories.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
@@ -10,7 +9,3 @@ mod github;
 mod runner;
 mod source;
 mod store;
-=======
-//! All integration tests in one binary: linking is what costs.
-
->>>>>>> part-sandbox

@@ -48,7 +48,7 @@ impl Turn<'_> {
     }
 
     fn plan_ended(&mut self, root: &RootKey, job: &JobId, outcome: &Outcome) {
-        let busy = self.is_applying();
+        let (busy, now) = (self.is_applying(), self.now());
         if let Some(rollout) = self.pull.rollout.as_mut().filter(|_| !busy) {
             rollout.reach = None;
         }
@@ -56,7 +56,8 @@ impl Turn<'_> {
         run.plan = match outcome {
             Outcome::Planned(planned) => {
                 run.lost = 0;
-                PlanRun::Done(planned.clone())
+                let since = if let PlanRun::Running { since, .. } = run.plan { since } else { now };
+                PlanRun::Done(Planned { took_ms: now.since_ms(since), ..planned.clone() })
             }
             Outcome::Lost(_) if run.lost + 1 < PLAN_TRIES => {
                 run.lost += 1;
