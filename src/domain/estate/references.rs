@@ -80,8 +80,12 @@ impl References {
     }
 
     fn node(&mut self, name: String, kind: Kind) -> usize {
-        if let Some(at) = self.at.get(&name) {
-            return *at;
+        if let Some(at) = self.at.get(&name).copied() {
+            // A reference may have named it before its declaration came.
+            if kind != Kind::Other {
+                self.kinds[at] = kind;
+            }
+            return at;
         }
         self.names.push(name.clone());
         self.kinds.push(kind);

@@ -140,4 +140,4 @@ impl<'a> Graph<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
