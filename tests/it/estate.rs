@@ -117,7 +117,10 @@ output "out" {
 }
 "#,
     ),
-    ("n/main.tf.json", r#"{"variable":{"all":{}},"resource":{"terraform_data":{"j":{"input":"${var.all}"}}},"output":{"out":{"value":"${terraform_data.j.id}"}}}"#),
+    (
+        "n/main.tf.json",
+        r#"{"variable":{"all":{}},"resource":{"terraform_data":{"j":{"input":"${var.all}"}}},"output":{"out":{"value":"${terraform_data.j.id}"}}}"#,
+    ),
     (
         "deep/main.tf",
         r#"
@@ -201,7 +204,10 @@ fn no_dependency_of_terraforms_graph_is_missing() {
         let estate = surveyed(files);
         let ours = estate.references(&RootKey::new("r")).dependencies();
         let theirs = by_the_tool(files);
-        assert!(theirs.values().map(BTreeSet::len).sum::<usize>() >= 8, "the tool's graph was not understood: {theirs:?}");
+        assert!(
+            theirs.values().map(BTreeSet::len).sum::<usize>() >= 8,
+            "the tool's graph was not understood: {theirs:?}"
+        );
         for (user, used) in theirs {
             let ours = ours.get(&user).cloned().unwrap_or_default();
             let missing: Vec<&String> = used.iter().filter(|used| **used != user && !ours.contains(*used)).collect();

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Hole;
 use super::module::{File, Module};
 use super::path::{self, Links};
-use super::Hole;
 use crate::domain::hcl::{self, Expr, FileFacts};
 use crate::domain::tree::{EntryKind, Listing};
 

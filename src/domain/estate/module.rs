@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Hole;
-use crate::domain::hcl::{Backend, Expr, FileCall, FileFacts, ModuleCall, Named, Output, Provider, Reference, Resource, StateRead, Variable};
+use crate::domain::hcl::{
+    Backend, Expr, FileCall, FileFacts, ModuleCall, Named, Output, Provider, Reference, Resource, StateRead, Variable,
+};
 
 /// A directory's configuration.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +65,8 @@ impl Module {
         }
         for backend in &facts.backends {
             if let Some((_, first)) = &self.backend {
-                let what = format!("A second `{}` block: `{first}` has one already, and the tools refuse both.", backend.kind);
+                let what =
+                    format!("A second `{}` block: `{first}` has one already, and the tools refuse both.", backend.kind);
                 self.holes.push(Hole { path: path.to_owned(), line: backend.line, what });
             } else {
                 self.backend = Some((backend.clone(), path.to_owned()));
@@ -117,7 +120,10 @@ impl Module {
             if head != "local" {
                 break;
             }
-            let Some(target) = self.locals.get(name).and_then(Expr::as_reference).filter(|target| target.len() > 1) else { break };
+            let Some(target) = self.locals.get(name).and_then(Expr::as_reference).filter(|target| target.len() > 1)
+            else {
+                break;
+            };
             path = target.into_iter().chain(rest.iter().cloned()).collect();
         }
         path

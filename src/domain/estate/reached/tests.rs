@@ -22,7 +22,13 @@ fn the_deepest_root_owns_a_path_by_component() {
     let files: Vec<(String, String)> = dirs.iter().map(|dir| (format!("{dir}main.tf"), s3(dir))).collect();
     let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
     let (_, estate) = tree(&files);
-    for (path, root) in [("test222/main.tf", "test222"), ("test/nested/main.tf", "test/nested"), ("main.tf", "."), ("test/x/y.json", "test"), ("other/x", ".")] {
+    for (path, root) in [
+        ("test222/main.tf", "test222"),
+        ("test/nested/main.tf", "test/nested"),
+        ("main.tf", "."),
+        ("test/x/y.json", "test"),
+        ("other/x", "."),
+    ] {
         assert_eq!(reach(&estate, path), [[root]], "{path}");
     }
     for path in ["README.md", "test/LICENSE.txt", ".gitignore"] {
@@ -34,7 +40,8 @@ fn the_deepest_root_owns_a_path_by_component() {
 fn modules_and_data_files_reach_who_uses_them() {
     let call = |source: &str| format!("module \"m\" {{\n  for_each = {{ a = 1 }}\n  source = \"{source}\"\n}}\n");
     let plain = "resource \"terraform_data\" \"a\" {}\n".to_owned();
-    let solo = "locals {\n  v = file(\"../shared/v.txt\")\n  t = templatefile(\"${path.module}/../shared/t.tpl\", {})\n}\n";
+    let solo =
+        "locals {\n  v = file(\"../shared/v.txt\")\n  t = templatefile(\"${path.module}/../shared/t.tpl\", {})\n}\n";
     let (_, estate) = tree(&[
         ("modules/m/main.tf", plain.clone()),
         ("modules/n/main.tf", call("../m")),
@@ -56,7 +63,8 @@ fn modules_and_data_files_reach_who_uses_them() {
     }
     assert_eq!(reach(&estate, "modules/m/README.md"), NOBODY);
     assert_eq!(reach(&estate, "modules/mm/main.tf"), NOBODY);
-    let reached = estate.reached(&["modules/m/main.tf".to_owned(), "net/x.tf".to_owned()], &RepoConfig::default()).unwrap();
+    let reached =
+        estate.reached(&["modules/m/main.tf".to_owned(), "net/x.tf".to_owned()], &RepoConfig::default()).unwrap();
     let module = Reason::Module { dir: "modules/m".to_owned(), path: "modules/m/main.tf".to_owned() };
     assert_eq!(reached.roots[1].reasons, [Reason::Changed("net/x.tf".to_owned()), module]);
 }
@@ -68,7 +76,13 @@ fn file_patterns_reach_and_unknown_names_are_said() {
         ("envs/main.tf", format!("{}locals {{\n  a = fileset(\"${{path.module}}/app\", \"*.json\")\n}}\n", s3("envs"))),
         ("envs/app/main.tf", s3("app")),
         ("live/a/main.tf", format!("{}{envs}", s3("a"))),
-        ("w/main.tf", format!("{}locals {{\n  x = file(\"../data/vars-${{terraform.workspace}}.json\")\n  y = file(\"../xml/${{var.env}}.xml\")\n  z = file(var.f)\n}}\n", s3("w"))),
+        (
+            "w/main.tf",
+            format!(
+                "{}locals {{\n  x = file(\"../data/vars-${{terraform.workspace}}.json\")\n  y = file(\"../xml/${{var.env}}.xml\")\n  z = file(var.f)\n}}\n",
+                s3("w")
+            ),
+        ),
     ]);
     assert_eq!(reach(&estate, "envs/app/x.tf"), [["envs/app"]]);
     assert_eq!(reach(&estate, "envs/app/a.json"), [["envs", "envs/app"]]);
@@ -76,6 +90,8 @@ fn file_patterns_reach_and_unknown_names_are_said() {
     assert_eq!(reach(&estate, "data/vars-default.json"), [["w"]]);
     assert_eq!(reach(&estate, "data/vars-other.json"), NOBODY);
     assert_eq!(reach(&estate, "xml/dev.xml"), [["w"]]);
+    let (_, read_me) = tree(&[("r/m.tf", s3("r") + "locals {\n  x = file(\"${path.module}/README.md\")\n}\n")]);
+    assert_eq!(reach(&read_me, "r/README.md"), [["r"]]);
     assert_eq!(estate.holes.iter().filter(|hole| hole.what.contains("reaches nobody")).count(), 1);
 }
 
@@ -98,7 +114,8 @@ fn a_chain_gets_a_wave_each_and_bystanders_none() {
 
 #[test]
 fn after_orders_plain_roots_and_canaries_go_first() {
-    let (_, estate) = tree(&[("app/m.tf", s3("a")), ("database/m.tf", s3("d")), ("network/m.tf", s3("n")), ("z/m.tf", s3("z"))]);
+    let (_, estate) =
+        tree(&[("app/m.tf", s3("a")), ("database/m.tf", s3("d")), ("network/m.tf", s3("n")), ("z/m.tf", s3("z"))]);
     let config = ordered(&[("app", &["database"]), ("database", &["network"])], &[]);
     assert_eq!(waves(&estate, &["network/m.tf"], &config), [["network"], ["database"], ["app"]]);
     let config = ordered(&[("app", &["database"])], &["app", "z"]);
@@ -128,7 +145,13 @@ fn a_group_that_reads_each_other_is_one_wave_unless_after_breaks_it() {
 fn the_source_digest_moves_with_everything_that_is_source_and_nothing_else() {
     let files = |module: &str, below: &str, read: &str, linked: &str| {
         tree(&[
-            ("r/main.tf", format!("{}module \"m\" {{\n  source = \"../m\"\n}}\nlocals {{\n  f = file(\"../f.txt\")\n}}\n", s3("r"))),
+            (
+                "r/main.tf",
+                format!(
+                    "{}module \"m\" {{\n  source = \"../m\"\n}}\nlocals {{\n  f = file(\"../f.txt\")\n}}\n",
+                    s3("r")
+                ),
+            ),
             ("r/link.tf", "->../shared/l.tf".to_owned()),
             ("r/below/main.tf", format!("{}# {below}\n", s3("below"))),
             ("m/main.tf", format!("# {module}\n")),

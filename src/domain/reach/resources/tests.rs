@@ -7,14 +7,17 @@ use crate::domain::estate::fixture::{estate, read, s3};
 
 fn lines(found: &[ResourceReach]) -> Vec<String> {
     let through = |reached: &Reached| match &reached.through {
-        Some(through) => format!(" in {} through {:?} of {} {:?}", reached.root, through.output, through.root, through.class),
+        Some(through) => {
+            format!(" in {} through {:?} of {} {:?}", reached.root, through.output, through.root, through.class)
+        }
         None => String::new(),
     };
     found
         .iter()
         .flat_map(|reach| {
             let head = format!("{} in {} ({})", reach.address, reach.root, reach.action.word());
-            std::iter::once(head).chain(reach.reaches.iter().map(|reached| format!("  {}{}", reached.address, through(reached))))
+            std::iter::once(head)
+                .chain(reach.reaches.iter().map(|reached| format!("  {}{}", reached.address, through(reached))))
         })
         .collect()
 }
@@ -60,7 +63,10 @@ resource "aws_x" "apart" {
 
 #[test]
 fn a_change_crosses_only_by_the_outputs_that_it_reaches() {
-    let files = [("queue/m.tf", format!("{}{QUEUE}", s3("queue"))), ("worker/m.tf", format!("{}{}{WORKER}", s3("worker"), read("queue")))];
+    let files = [
+        ("queue/m.tf", format!("{}{QUEUE}", s3("queue"))),
+        ("worker/m.tf", format!("{}{}{WORKER}", s3("worker"), read("queue"))),
+    ];
     let queue = plan(&[("aws_sqs_queue.jobs", Action::Update)], &[("jobs_arn", true)]);
     let wanted = [
         "aws_sqs_queue.jobs in queue (update)",
@@ -75,7 +81,8 @@ fn a_change_crosses_only_by_the_outputs_that_it_reaches() {
 #[test]
 fn a_whole_object_is_read_by_no_name() {
     let whole = "resource \"a\" \"all\" {\n  x = data.terraform_remote_state.net.outputs\n}\nresource \"a\" \"one\" {\n  x = data.terraform_remote_state.net.outputs.apart\n}\n";
-    let files = [("queue/m.tf", format!("{}{QUEUE}", s3("queue"))), ("w/m.tf", format!("{}{}{whole}", s3("w"), read("queue")))];
+    let files =
+        [("queue/m.tf", format!("{}{QUEUE}", s3("queue"))), ("w/m.tf", format!("{}{}{whole}", s3("w"), read("queue")))];
     let queue = plan(&[("aws_sqs_queue.jobs", Action::Update)], &[("jobs_arn", false)]);
     let found = list(&files, &[("queue", queue), ("w", plan(&[], &[]))]);
     assert_eq!(found[2..], ["  a.all in w through None of queue MayChange"]);
@@ -110,7 +117,8 @@ resource "c_thing" "t" {}
 "#;
     let module = "variable \"in\" {}\nresource \"a_inner\" \"i\" {\n  x = var.in\n}\noutput \"out\" {\n  value = a_inner.i.id\n}\n";
     let late = "resource \"a_late\" \"l\" {}\nresource \"c_thing\" \"inherits\" {}\n";
-    let files = [("r/m.tf", format!("{}{root}", s3("r"))), ("m/m.tf", module.to_owned()), ("late/m.tf", late.to_owned())];
+    let files =
+        [("r/m.tf", format!("{}{root}", s3("r"))), ("m/m.tf", module.to_owned()), ("late/m.tf", late.to_owned())];
     let changes = plan(
         &[
             ("a_seed.s", Action::DeleteThenCreate),

@@ -23,11 +23,19 @@ pub(in crate::domain::reach) fn plan(changes: &[(&str, Action)], outputs: &[(&st
         after: Shown::Absent,
         unknown: *unknown,
     };
-    Plan { changes: changes.iter().map(change).collect(), outputs: outputs.iter().map(output).collect(), ..Plan::default() }
+    Plan {
+        changes: changes.iter().map(change).collect(),
+        outputs: outputs.iter().map(output).collect(),
+        ..Plan::default()
+    }
 }
 
 fn uses(key: &str, source: &str, output: &str) -> String {
-    format!("{}{}output \"o\" {{\n  value = data.terraform_remote_state.net.outputs{output}\n}}\n", s3(key), read(source))
+    format!(
+        "{}{}output \"o\" {{\n  value = data.terraform_remote_state.net.outputs{output}\n}}\n",
+        s3(key),
+        read(source)
+    )
 }
 
 #[test]
