@@ -59,8 +59,11 @@ pub struct ReachedRoot {
 pub fn deleted(base: &Estate, head: &Estate) -> Vec<Root> {
     let kept: BTreeSet<&StateKey> = head.roots.iter().map(|root| &root.state).collect();
     // A root that stays but whose state can no longer, or only now, be evaluated has not gone.
-    let stays =
-        |root: &Root| head.roots.iter().any(|other| other.key == root.key && other.state_known != root.state_known);
+    let stays = |root: &Root| {
+        head.roots.iter().any(|other| {
+            other.key == root.key && other.kind == RootKind::Certain && other.state_known != root.state_known
+        })
+    };
     let gone =
         base.roots.iter().filter(|root| root.kind == RootKind::Certain && !kept.contains(&root.state) && !stays(root));
     gone.cloned().collect()

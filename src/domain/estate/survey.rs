@@ -25,7 +25,7 @@ pub fn survey(
     config: &RepoConfig,
 ) -> Estate {
     let mut estate = Estate::default();
-    let ground = Ground::new(listing, facts, links, &mut estate.holes);
+    let ground = Ground::new(listing, facts, links, config, &mut estate.holes);
     let mut called: BTreeSet<String> = BTreeSet::new();
     for dir in ground.modules.keys() {
         called.extend(ground.closure(dir));

@@ -23,7 +23,7 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
         let mut of_address: HashMap<String, Vec<Reached>> = HashMap::new();
         for (address, action) in changed(plan) {
             let node = without_keys(&address);
-            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, node)).clone();
+            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, &node)).clone();
             if !reaches.is_empty() {
                 found.push(ResourceReach { address, root: root.clone(), action, reaches });
             }
@@ -104,8 +104,8 @@ impl<'a> Walk<'a> {
         users
     }
 
-    fn from(&mut self, root: &'a RootKey, node: String) -> Vec<Reached> {
-        let users = self.users(root, &node);
+    fn from(&mut self, root: &'a RootKey, node: &str) -> Vec<Reached> {
+        let users = self.users(root, node);
         let mut own: Vec<Reached> = Vec::new();
         own.extend(users.resources.iter().cloned().map(|address| Reached {
             root: root.clone(),
@@ -119,8 +119,9 @@ impl<'a> Walk<'a> {
             for edge in self.edges.get(source).cloned().unwrap_or_default() {
                 for (entry, through) in self.crossings(edge, &output) {
                     let users = self.users(&edge.reader, &entry);
-                    for address in users.resources.iter().cloned().filter(|_| edge.reader != *root) {
-                        let known = others.entry((edge.reader.clone(), address)).or_insert_with(|| through.clone());
+                    for address in users.resources.iter().filter(|_| edge.reader != *root) {
+                        let known =
+                            others.entry((edge.reader.clone(), address.clone())).or_insert_with(|| through.clone());
                         if (through.class, &through) < (known.class, known) {
                             *known = through.clone();
                         }

@@ -174,6 +174,9 @@ fn a_root_is_deleted_when_nobody_owns_its_state() {
     let moved = tree(&[("solo2/m.tf", s3("solo")), ("net/m.tf", s3("net"))]).1;
     let gone = tree(&[("solo/README.md", String::new()), ("net/m.tf", s3("net"))]).1;
     assert!(deleted(&base, &moved).is_empty());
+    let provider = "provider \"x\" {\n  a = 1\n}\n".to_owned();
+    let no_backend = tree(&[("solo/m.tf", provider), ("net/m.tf", s3("net"))]).1;
+    assert_eq!(deleted(&base, &no_backend).len(), 1);
     let lost: Vec<String> = deleted(&base, &gone).iter().map(|root| root.key.to_string()).collect();
     assert_eq!(lost, ["solo"]);
 }

@@ -2,6 +2,7 @@
 
 use super::super::fixture::{edges, estate, read, s3, waves, with};
 use super::*;
+use crate::domain::config::ToolKind;
 
 const NONE: &[&str] = &[];
 
@@ -72,8 +73,11 @@ fn overrides_win_and_two_blocks_are_said() {
     assert_eq!(found.roots[0].state.as_str(), "local:r/two");
     let found = check(&[("r/a.tf", &local("one")), ("r/b.tf", &local("two"))], &["r"], NONE);
     assert!(found.holes[0].what.contains("second"));
-    let found = check(&[("r/x.tf", &local("one")), ("r/x.tofu", &local("two"))], &["r"], NONE);
-    assert_eq!(found.roots[0].state.as_str(), "local:r/two");
+    let (one, two) = (local("one"), local("two"));
+    let twins = [("r/x.tf", one.as_str()), ("r/x.tofu", two.as_str())];
+    assert_eq!(check(&twins, &["r"], NONE).roots[0].state.as_str(), "local:r/two");
+    let terraform = with(RootSettings { tool: Some(ToolKind::Terraform), ..RootSettings::default() });
+    assert_eq!(estate(&twins, &terraform).1.roots[0].state.as_str(), "local:r/one");
 }
 
 #[test]
