@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::roots::class_of;
 use super::{Class, Reached, ResourceReach, Through};
+use crate::domain::config::RepoConfig;
 use crate::domain::estate::{Edge, Estate, References, Users};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Change, Plan};
@@ -29,8 +30,17 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
             }
         }
     }
-    found.sort_by(|a, b| (rank(a.action), &a.root, &a.address).cmp(&(rank(b.action), &b.root, &b.address)));
+    let wave_of = waves(estate, plans);
+    let order = |reach: &ResourceReach| (rank(reach.action), wave_of.get(&reach.root).copied());
+    found.sort_by(|a, b| (order(a), &a.root, &a.address).cmp(&(order(b), &b.root, &b.address)));
     found
+}
+
+/// The layer of each planned root, by reads alone.
+fn waves(estate: &Estate, plans: &[(RootKey, &Plan)]) -> HashMap<RootKey, usize> {
+    let planned: BTreeSet<RootKey> = plans.iter().map(|(key, _)| key.clone()).collect();
+    let layers = estate.layers(&planned, &RepoConfig::default()).unwrap_or_default();
+    layers.into_iter().enumerate().flat_map(|(at, layer)| layer.into_iter().map(move |key| (key, at))).collect()
 }
 
 /// Changed addresses with what happens: without instance keys when all instances share the action.

@@ -2,7 +2,6 @@
 
 use super::super::roots::tests::plan;
 use super::*;
-use crate::domain::config::RepoConfig;
 use crate::domain::estate::fixture::{estate, read, s3};
 
 fn lines(found: &[ResourceReach]) -> Vec<String> {
@@ -153,4 +152,17 @@ fn keys_are_cut_whatever_they_hold() {
     for (address, plain) in [("a.b[0]", "a.b"), ("module.m[\"x.]\\\"[\"].a.b[\"k\"]", "module.m.a.b"), ("a.b", "a.b")] {
         assert_eq!(without_keys(address), plain);
     }
+}
+
+#[test]
+fn deletes_come_first_then_earlier_waves() {
+    let body = "resource \"a\" \"x\" {}\nresource \"a\" \"y\" {\n  v = a.x.id\n}\n";
+    let files = [("b/m.tf", format!("{}{body}", s3("b"))), ("a/m.tf", format!("{}{}{body}", s3("a"), read("b")))];
+    let update = || plan(&[("a.x", Action::Update)], &[]);
+    let heads = |plans: &[(&str, Plan)]| -> Vec<String> {
+        list(&files, plans).into_iter().filter(|line| !line.starts_with(' ')).collect()
+    };
+    assert_eq!(heads(&[("a", update()), ("b", update())]), ["a.x in b (update)", "a.x in a (update)"]);
+    let delete = plan(&[("a.x", Action::Delete)], &[]);
+    assert_eq!(heads(&[("a", delete), ("b", update())]), ["a.x in a (delete)", "a.x in b (update)"]);
 }
