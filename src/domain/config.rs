@@ -178,12 +178,13 @@ pub enum LockMode {
 impl RepoConfig {
     /// The settings of a root's directory: the first match wins over the top, key by key.
     pub fn for_root(&self, dir: &str) -> RootSettings {
-        let m = self.matches.iter().find(|(g, _)| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir));
-        m.map_or_else(|| self.top.clone(), |(_, s)| s.clone())
+        let _ = dir;
+        unimplemented!()
     }
 
     /// Whether a directory is ignored.
     pub fn ignores(&self, dir: &str) -> bool {
-        self.ignore.iter().any(|g| globset::Glob::new(g).unwrap().compile_matcher().is_match(dir))
+        let _ = dir;
+        unimplemented!()
     }
 }
