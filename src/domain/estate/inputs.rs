@@ -43,7 +43,7 @@ pub(super) fn variables(
     let nothing = Module::default();
     let constants = Tree::new(&nothing, BTreeMap::new(), "default", &|_, _| None);
     for file in files {
-        let Some((path, facts)) = file.filter(|(_, facts)| facts.holes.is_empty()) else {
+        let Some((_, facts)) = file.filter(|(_, facts)| facts.holes.is_empty()) else {
             set = module.variables.keys().map(|name| (name.clone(), Value::Unknown)).collect();
             if let Some((path, facts)) = file {
                 holes.extend(facts.holes.iter().map(|hole| Hole {
@@ -54,7 +54,6 @@ pub(super) fn variables(
             }
             continue;
         };
-        let _ = path;
         set.extend(facts.values.iter().map(|(name, value)| (name.clone(), constants.eval(value, Here::of(0)))));
     }
     set

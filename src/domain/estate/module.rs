@@ -79,6 +79,11 @@ impl Module {
         self.providers.extend(facts.providers.iter().cloned());
         self.locals.extend(facts.locals.iter().cloned());
         self.files.extend(facts.files.iter().map(|call| (call.clone(), path.to_owned())));
+        self.add_blocks(path, facts);
+    }
+
+    /// Blocks with a name: one that is there already is overridden, argument by argument.
+    fn add_blocks(&mut self, path: &str, facts: &FileFacts) {
         for variable in &facts.variables {
             let known = self.variables.entry(variable.name.clone()).or_insert_with(|| variable.clone());
             known.default = variable.default.clone().or(known.default.take());
