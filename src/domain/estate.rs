@@ -25,7 +25,7 @@ mod value;
 
 pub use ground::Ground;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
-pub use references::References;
+pub use references::{References, Users};
 pub use survey::survey;
 
 /// Roots, edges and what could not be read, each list sorted.

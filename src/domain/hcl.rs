@@ -190,6 +190,11 @@ pub fn is_configuration(path: &str) -> bool {
     has_ending(path, &CONFIGURATION)
 }
 
+/// Whether only OpenTofu reads the file.
+pub fn is_tofu(path: &str) -> bool {
+    has_ending(path, &[".tofu", ".tofu.json"])
+}
+
 /// Whether the path is a var file or a backend file.
 pub fn is_values(path: &str) -> bool {
     has_ending(path, &VALUES)

@@ -5,7 +5,9 @@
 #[path = "../contract/store.rs"]
 mod contract;
 mod ctx;
+mod estate;
 mod github;
 mod runner;
 mod source;
+mod stories;
 mod store;

@@ -1,7 +1,7 @@
 //! Static evaluation over the module tree of one root in one workspace: literals, locals, variables, arguments, templates and some
 //! functions. Whatever else stands there is unknown, never guessed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -14,11 +14,26 @@ use crate::domain::hcl::{Call, Expr, ForExpr, ModuleCall, Step};
 /// More module instances than this are not told apart in one root.
 const MOST_SCOPES: usize = 2_000;
 
+/// Parts of values that one root may make before everything else in it counts as unknown.
+const BUDGET: usize = 5_000_000;
+
+/// Names behind names that are followed.
+const DEEPEST: usize = 100;
+
+/// Scope, kind and name to the value; nothing while it is being worked out.
+type Memo = HashMap<(usize, char, String), Option<Rc<Value>>>;
+
+/// Key, each and index of a block's instance.
+type Instance = (Value, Option<(Value, Value)>, Value);
+
 /// The module tree of a root, with what is known of its variables.
 pub(super) struct Tree<'a> {
     pub scopes: Vec<Scope<'a>>,
     workspace: &'a str,
-    memo: RefCell<HashMap<(usize, char, String), Option<Rc<Value>>>>,
+    memo: RefCell<Memo>,
+    /// What may still be spent. The code is a stranger's: it must not cost more than a root is worth.
+    budget: Cell<usize>,
+    depth: Cell<usize>,
 }
 
 /// One instance of a module.
@@ -58,7 +73,12 @@ impl Here<'_> {
 
 impl<'a> Tree<'a> {
     /// `set` holds what var files set at the root; `find` gives the directory of a call's source.
-    pub fn new(root: &'a Module, set: BTreeMap<String, Value>, workspace: &'a str, find: &dyn Fn(&str, &str) -> Option<&'a Module>) -> Self {
+    pub fn new(
+        root: &'a Module,
+        set: BTreeMap<String, Value>,
+        workspace: &'a str,
+        find: &dyn Fn(&str, &str) -> Option<&'a Module>,
+    ) -> Self {
         let first = Scope {
             module: root,
             prefix: String::new(),
@@ -69,7 +89,13 @@ impl<'a> Tree<'a> {
             children: BTreeMap::new(),
             set,
         };
-        let mut tree = Self { scopes: vec![first], workspace, memo: RefCell::default() };
+        let mut tree = Self {
+            scopes: vec![first],
+            workspace,
+            memo: RefCell::default(),
+            budget: Cell::new(BUDGET),
+            depth: Cell::new(0),
+        };
         let mut next = 0;
         while next < tree.scopes.len() {
             tree.grow(next, find);
@@ -119,7 +145,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The instances of a block: key, each, index. None when it is switched off, one of unknown key when its keys are unknown.
-    pub fn instances(&self, count: Option<&Expr>, for_each: Option<&Expr>, here: Here<'_>) -> Vec<(Value, Option<(Value, Value)>, Value)> {
+    pub fn instances(&self, count: Option<&Expr>, for_each: Option<&Expr>, here: Here<'_>) -> Vec<Instance> {
         if let Some(expr) = for_each {
             return match self.eval(expr, here).entries() {
                 Some(entries) => entries.into_iter().map(|each| (each.0.clone(), Some(each), Value::Unknown)).collect(),
@@ -137,6 +163,20 @@ impl<'a> Tree<'a> {
 
     /// What the expression is, as far as it is known.
     pub fn eval(&self, expr: &Expr, here: Here<'_>) -> Value {
+        if !self.spend(1) {
+            return Value::Unknown;
+        }
+        let value = self.of_kind(expr, here);
+        if self.spend(value.size()) { value } else { Value::Unknown }
+    }
+
+    fn spend(&self, parts: usize) -> bool {
+        let left = self.budget.get();
+        self.budget.set(left.saturating_sub(parts));
+        left > parts
+    }
+
+    fn of_kind(&self, expr: &Expr, here: Here<'_>) -> Value {
         match expr {
             Expr::Literal(json) => Value::from_json(json),
             Expr::Template(parts) => self.template(parts, here),
@@ -185,10 +225,8 @@ impl<'a> Tree<'a> {
         match (operator, left.as_bool(), right.as_bool()) {
             ("==", ..) if known => Value::Bool(same),
             ("!=", ..) if known => Value::Bool(!same),
-            ("&&", Some(false), _) | ("&&", _, Some(false)) => Value::Bool(false),
-            ("||", Some(true), _) | ("||", _, Some(true)) => Value::Bool(true),
-            ("&&", Some(true), Some(true)) => Value::Bool(true),
-            ("||", Some(false), Some(false)) => Value::Bool(false),
+            ("&&", Some(false), _) | ("&&", _, Some(false)) | ("||", Some(false), Some(false)) => Value::Bool(false),
+            ("||", Some(true), _) | ("||", _, Some(true)) | ("&&", Some(true), Some(true)) => Value::Bool(true),
             (">" | "<" | ">=" | "<=", ..) => compare(operator, &left, &right),
             _ => Value::Unknown,
         }
@@ -242,14 +280,16 @@ impl<'a> Tree<'a> {
         let scope = &self.scopes[here.scope];
         let Some(Step::Attr(first)) = steps.first() else { return Value::Unknown };
         let start = match (name.as_str(), first.as_str()) {
-            ("var" | "local", name) => self.named(here.scope, if base == &Expr::Name("var".into()) { 'v' } else { 'l' }, name),
+            ("var" | "local", name) => {
+                self.named(here.scope, if base == &Expr::Name("var".into()) { 'v' } else { 'l' }, name)
+            }
             ("path", "module") => Value::text(&scope.path),
             ("path", "root") => Value::text("."),
             ("terraform", "workspace") => Value::text(self.workspace),
-            ("each", part) => here.each.or(scope.each.as_ref()).map_or(Value::Unknown, |each| {
-                if part == "key" { each.0.clone() } else { each.1.clone() }
-            }),
-            ("count", "index") => here.index.unwrap_or(&scope.index).clone(),
+            ("each", part) => {
+                here.each.map_or(Value::Unknown, |each| if part == "key" { each.0.clone() } else { each.1.clone() })
+            }
+            ("count", "index") => here.index.cloned().unwrap_or(Value::Unknown),
             ("module", call) => return self.output(here, call, &steps[1..]),
             _ => Value::Unknown,
         };
@@ -296,14 +336,23 @@ impl<'a> Tree<'a> {
             return known.as_deref().cloned().unwrap_or(Value::Unknown);
         }
         self.memo.borrow_mut().insert(key.clone(), None);
+        if self.depth.get() >= DEEPEST {
+            return Value::Unknown;
+        }
+        self.depth.set(self.depth.get() + 1);
         let value = match kind {
             'v' => self.variable(scope, name),
-            'l' => self.scopes[scope].module.locals.get(name).map_or(Value::Unknown, |expr| self.eval(expr, Here::of(scope))),
+            'l' => self.scopes[scope]
+                .module
+                .locals
+                .get(name)
+                .map_or(Value::Unknown, |expr| self.eval(expr, Here::of(scope))),
             _ => {
                 let output = self.scopes[scope].module.outputs.get(name).and_then(|output| output.value.as_ref());
                 output.map_or(Value::Unknown, |expr| self.eval(expr, Here::of(scope)))
             }
         };
+        self.depth.set(self.depth.get() - 1);
         self.memo.borrow_mut().insert(key, Some(Rc::new(value.clone())));
         value
     }
@@ -316,7 +365,8 @@ impl<'a> Tree<'a> {
         if let Some((parent, call)) = here.parent
             && let Some((_, expr)) = call.args.iter().find(|(arg, _)| arg == name)
         {
-            return self.eval(expr, Here::of(parent));
+            // `each` and `count` in an argument are those of the call.
+            return self.eval(expr, Here { each: here.each.as_ref(), index: Some(&here.index), ..Here::of(parent) });
         }
         let default = here.module.variables.get(name).and_then(|variable| variable.default.as_ref());
         default.map_or(Value::Unknown, |expr| self.eval(expr, Here::of(scope)))

@@ -53,7 +53,9 @@ pub(in crate::domain) fn s3(key: &str) -> String {
 
 /// A read of that S3 key, labelled `net`.
 pub(in crate::domain) fn read(key: &str) -> String {
-    format!("data \"terraform_remote_state\" \"net\" {{\n  backend = \"s3\"\n  config = {{ bucket = \"b\", key = \"{key}\" }}\n}}\n")
+    format!(
+        "data \"terraform_remote_state\" \"net\" {{\n  backend = \"s3\"\n  config = {{ bucket = \"b\", key = \"{key}\" }}\n}}\n"
+    )
 }
 
 /// A configuration with `waves.after` and canaries.

@@ -16,9 +16,9 @@ pub(super) fn call(name: &str, args: &[Value]) -> Value {
         ("lower", [text]) => text_of(text, str::to_lowercase),
         ("upper", [text]) => text_of(text, str::to_uppercase),
         ("trimspace", [text]) => known(text, |text| text.trim().to_owned()),
-        ("tostring" | "sensitive" | "nonsensitive", [value @ (Value::Null | Value::Text(_))]) => value.clone(),
+        ("tostring", [value @ (Value::Null | Value::Text(_))])
+        | ("tolist" | "tomap" | "sensitive" | "nonsensitive" | "tonumber" | "tobool", [value]) => value.clone(),
         ("tostring", [value]) => value.as_known().map_or(Value::Unknown, Value::Text),
-        ("tolist" | "tomap" | "sensitive" | "nonsensitive" | "tonumber" | "tobool", [value]) => value.clone(),
         ("toset", [value]) => set(value),
         ("replace", [text, from, to]) => replace(text, from, to),
         ("split", [separator, text]) => split(separator, text),
@@ -28,7 +28,9 @@ pub(super) fn call(name: &str, args: &[Value]) -> Value {
         },
         ("trimprefix", [text, cut]) => cut_off(text, cut, |text, cut| text.strip_prefix(cut).unwrap_or(text)),
         ("trimsuffix", [text, cut]) => cut_off(text, cut, |text, cut| text.strip_suffix(cut).unwrap_or(text)),
-        ("basename", [text]) => known(text, |text| text.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned()),
+        ("basename", [text]) => {
+            known(text, |text| text.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned())
+        }
         ("dirname", [text]) => {
             known(text, |text| text.trim_end_matches('/').rsplit_once('/').map_or(".", |(dir, _)| dir).to_owned())
         }
@@ -110,9 +112,7 @@ fn coalesce(args: &[Value]) -> Value {
 
 fn lookup(map: &Value, key: &Value, default: Option<&Value>) -> Value {
     match (map, key.as_known()) {
-        (Value::Object(entries), Some(key)) => {
-            entries.get(&key).or(default).cloned().unwrap_or(Value::Missing)
-        }
+        (Value::Object(entries), Some(key)) => entries.get(&key).or(default).cloned().unwrap_or(Value::Missing),
         _ => Value::Unknown,
     }
 }
@@ -142,7 +142,9 @@ fn concat(lists: &[Value]) -> Value {
 fn set(value: &Value) -> Value {
     let Value::List(items) = value else { return Value::Unknown };
     let keys: Option<Vec<String>> = items.iter().map(Value::as_known).collect();
-    keys.map_or(Value::Unknown, |keys| Value::Object(keys.into_iter().map(|key| (key.clone(), Value::Text(key))).collect()))
+    keys.map_or(Value::Unknown, |keys| {
+        Value::Object(keys.into_iter().map(|key| (key.clone(), Value::Text(key))).collect())
+    })
 }
 
 fn replace(text: &Value, from: &Value, to: &Value) -> Value {

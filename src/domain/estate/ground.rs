@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Hole;
 use super::module::{File, Module};
 use super::path::{self, Links};
-use super::Hole;
+use crate::domain::config::{RepoConfig, ToolKind};
 use crate::domain::hcl::{self, Expr, FileFacts};
 use crate::domain::tree::{EntryKind, Listing};
 
@@ -22,6 +23,7 @@ impl Ground {
         listing: &Listing,
         facts: &BTreeMap<String, Arc<FileFacts>>,
         blobs: &BTreeMap<String, String>,
+        config: &RepoConfig,
         holes: &mut Vec<Hole>,
     ) -> Self {
         let links = Links::new(listing, blobs);
@@ -29,7 +31,9 @@ impl Ground {
         let mut values: BTreeMap<String, Vec<File>> = BTreeMap::new();
         for (path, entry) in &listing.entries {
             let configuration = hcl::is_configuration(path);
-            if entry.kind == EntryKind::Submodule || !(configuration || hcl::is_values(path)) {
+            let dir = path::parent(path);
+            let other_tool = hcl::is_tofu(path) && config.for_root(dir).tool == Some(ToolKind::Terraform);
+            if entry.kind == EntryKind::Submodule || other_tool || !(configuration || hcl::is_values(path)) {
                 continue;
             }
             let real = if entry.kind == EntryKind::Link { links.resolve(path) } else { Some(path.clone()) };
@@ -50,7 +54,7 @@ impl Ground {
                 Arc::new(FileFacts { holes: vec![hole], ..FileFacts::default() })
             });
             let kind = if configuration { &mut files } else { &mut values };
-            kind.entry(path::parent(path).to_owned()).or_default().push((path.clone(), file));
+            kind.entry(dir.to_owned()).or_default().push((path.clone(), file));
         }
         let modules = files.iter().map(|(dir, files)| {
             let mut module = Module::new(dir, files);

@@ -5,13 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::evaluate::{Here, Tree};
 use super::ground::Ground;
 use super::module::{File, Module};
+use super::reached::is_documentation;
 use super::value::Value;
 use super::{Hole, path, state};
 use crate::domain::config::RootSettings;
 use crate::domain::hcl::FileFacts;
 
 /// What var files set at a root, in the tools' order. An unreadable file makes unknown what it might have set.
-pub(super) fn variables(ground: &Ground, module: &Module, settings: &RootSettings, holes: &mut Vec<Hole>) -> BTreeMap<String, Value> {
+pub(super) fn variables(
+    ground: &Ground,
+    module: &Module,
+    settings: &RootSettings,
+    holes: &mut Vec<Hole>,
+) -> BTreeMap<String, Value> {
     let dir = module.dir.as_str();
     let near = ground.values.get(dir).map(Vec::as_slice).unwrap_or_default();
     let rank = |path: &str| match path.rsplit('/').next().unwrap_or(path) {
@@ -37,14 +43,17 @@ pub(super) fn variables(ground: &Ground, module: &Module, settings: &RootSetting
     let nothing = Module::default();
     let constants = Tree::new(&nothing, BTreeMap::new(), "default", &|_, _| None);
     for file in files {
-        let Some((path, facts)) = file.filter(|(_, facts)| facts.holes.is_empty()) else {
+        let Some((_, facts)) = file.filter(|(_, facts)| facts.holes.is_empty()) else {
             set = module.variables.keys().map(|name| (name.clone(), Value::Unknown)).collect();
             if let Some((path, facts)) = file {
-                holes.extend(facts.holes.iter().map(|hole| Hole { path: path.clone(), line: hole.line, what: hole.what.clone() }));
+                holes.extend(facts.holes.iter().map(|hole| Hole {
+                    path: path.clone(),
+                    line: hole.line,
+                    what: hole.what.clone(),
+                }));
             }
             continue;
         };
-        let _ = path;
         set.extend(facts.values.iter().map(|(name, value)| (name.clone(), constants.eval(value, Here::of(0)))));
     }
     set
@@ -56,12 +65,16 @@ pub(super) fn backend_files<'a>(ground: &'a Ground, dir: &str, dirs: &BTreeSet<&
     let mut above: Vec<&FileFacts> = Vec::new();
     for at in path::ancestors(dir).take(3) {
         let files = ground.values.get(&path::join(at, "config")).into_iter().flatten();
-        let backends: Vec<&FileFacts> = files.filter(|(path, _)| is_backend(path)).map(|(_, facts)| facts.as_ref()).collect();
+        let backends: Vec<&FileFacts> =
+            files.filter(|(path, _)| is_backend(path)).map(|(_, facts)| facts.as_ref()).collect();
         if let [only] = backends.as_slice() {
             above.push(only);
         }
     }
-    let below = ground.values.range(dir.to_owned()..).take_while(|(at, _)| at.as_str() == dir || dir == "." || at.starts_with(dir));
+    let below = ground
+        .values
+        .range(dir.to_owned()..)
+        .take_while(|(at, _)| at.as_str() == dir || dir == "." || at.starts_with(dir));
     let mut sets = Vec::new();
     for (at, files) in below {
         let ours = at == dir || (path::is_in(at, dir) && owner(at, dirs) == Some(dir));
@@ -86,7 +99,13 @@ fn owner<'a>(dir: &'a str, dirs: &BTreeSet<&str>) -> Option<&'a str> {
 }
 
 /// Files outside the root's directory and its modules that it reads.
-pub(super) fn files(tree: &Tree<'_>, ground: &Ground, settings: &RootSettings, dirs: &BTreeSet<&str>, holes: &mut Vec<Hole>) -> Vec<String> {
+pub(super) fn files(
+    tree: &Tree<'_>,
+    ground: &Ground,
+    settings: &RootSettings,
+    dirs: &BTreeSet<&str>,
+    holes: &mut Vec<Hole>,
+) -> Vec<String> {
     let dir = tree.scopes[0].module.dir.as_str();
     let mut patterns = BTreeSet::new();
     for (at, scope) in tree.scopes.iter().enumerate() {
@@ -94,7 +113,10 @@ pub(super) fn files(tree: &Tree<'_>, ground: &Ground, settings: &RootSettings, d
             let text = tree.eval(&call.path, Here::of(at)).as_partial().unwrap_or_else(|| "\0".to_owned());
             let text = wildcards(&state::starred(&text), &call.function);
             if !text.contains(char::is_alphanumeric) {
-                let what = format!("`{}` reads a file whose name is not known from the code: a change to it reaches nobody.", call.function);
+                let what = format!(
+                    "`{}` reads a file whose name is not known from the code: a change to it reaches nobody.",
+                    call.function
+                );
                 holes.push(Hole { path: file.clone(), line: call.line, what });
             } else if text.starts_with("*/") {
                 // The folder is unknown and may lie anywhere.
@@ -113,6 +135,10 @@ pub(super) fn files(tree: &Tree<'_>, ground: &Ground, settings: &RootSettings, d
         let head = pattern.split('*').next().unwrap_or(pattern);
         let folder = path::parent(head);
         let plain = !pattern.contains('*');
+        // Documentation reaches nobody by itself, so a read of it must stay.
+        if is_documentation(pattern) {
+            return false;
+        }
         let ours = path::is_in(pattern, dir) && owner(folder, dirs) == Some(dir);
         ours && (plain || !dirs.iter().any(|other| *other != dir && path::is_in(other, folder)))
     };

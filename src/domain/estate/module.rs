@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Hole;
-use crate::domain::hcl::{Backend, Expr, FileCall, FileFacts, ModuleCall, Named, Output, Provider, Reference, Resource, StateRead, Variable};
+use crate::domain::hcl::{
+    Backend, Expr, FileCall, FileFacts, ModuleCall, Named, Output, Provider, Reference, Resource, StateRead, Variable,
+};
 
 /// A directory's configuration.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +65,8 @@ impl Module {
         }
         for backend in &facts.backends {
             if let Some((_, first)) = &self.backend {
-                let what = format!("A second `{}` block: `{first}` has one already, and the tools refuse both.", backend.kind);
+                let what =
+                    format!("A second `{}` block: `{first}` has one already, and the tools refuse both.", backend.kind);
                 self.holes.push(Hole { path: path.to_owned(), line: backend.line, what });
             } else {
                 self.backend = Some((backend.clone(), path.to_owned()));
@@ -76,6 +79,11 @@ impl Module {
         self.providers.extend(facts.providers.iter().cloned());
         self.locals.extend(facts.locals.iter().cloned());
         self.files.extend(facts.files.iter().map(|call| (call.clone(), path.to_owned())));
+        self.add_blocks(path, facts);
+    }
+
+    /// Blocks with a name: one that is there already is overridden, argument by argument.
+    fn add_blocks(&mut self, path: &str, facts: &FileFacts) {
         for variable in &facts.variables {
             let known = self.variables.entry(variable.name.clone()).or_insert_with(|| variable.clone());
             known.default = variable.default.clone().or(known.default.take());
@@ -117,7 +125,10 @@ impl Module {
             if head != "local" {
                 break;
             }
-            let Some(target) = self.locals.get(name).and_then(Expr::as_reference).filter(|target| target.len() > 1) else { break };
+            let Some(target) = self.locals.get(name).and_then(Expr::as_reference).filter(|target| target.len() > 1)
+            else {
+                break;
+            };
             path = target.into_iter().chain(rest.iter().cloned()).collect();
         }
         path

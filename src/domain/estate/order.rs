@@ -103,7 +103,8 @@ fn break_reads(count: usize, reads: &mut Vec<Pair>, after: &[Pair]) {
     reads.retain(|pair| !opposite.contains(pair));
     let all: Vec<Pair> = reads.iter().chain(&inner).copied().collect();
     let still = group_of(count, &groups(count, &all));
-    let tangled: HashSet<usize> = inner.iter().filter(|(a, b)| still[*a] == still[*b]).map(|(a, _)| still[*a]).collect();
+    let tangled: HashSet<usize> =
+        inner.iter().filter(|(a, b)| still[*a] == still[*b]).map(|(a, _)| still[*a]).collect();
     reads.retain(|(a, b)| !(mutual[*a] == mutual[*b] && still[*a] == still[*b] && tangled.contains(&still[*a])));
 }
 

@@ -42,7 +42,7 @@ impl Index {
         if !place.location.contains('*') {
             self.exact.entry((family.clone(), place.location.clone())).or_default().push(at);
             self.by_last.entry((family, last(&place.location).to_owned())).or_default().push(at);
-        } else if place.says_something() {
+        } else if place.location != "*" {
             if last(&place.location).contains('*') {
                 self.loose.entry(family).or_default().push(at);
             } else {

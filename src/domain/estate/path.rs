@@ -115,7 +115,10 @@ impl Links {
             if path.starts_with("..") || path.starts_with('/') {
                 return None;
             }
-            let link = std::iter::once(path.as_str()).chain(ancestors(&path)).filter_map(|at| self.targets.get_key_value(at)).last();
+            let link = std::iter::once(path.as_str())
+                .chain(ancestors(&path))
+                .filter_map(|at| self.targets.get_key_value(at))
+                .last();
             let Some((link, target)) = link else { return Some(path) };
             path = join(target, path[link.len()..].trim_start_matches('/'));
         }

@@ -59,8 +59,13 @@ pub struct ReachedRoot {
 pub fn deleted(base: &Estate, head: &Estate) -> Vec<Root> {
     let kept: BTreeSet<&StateKey> = head.roots.iter().map(|root| &root.state).collect();
     // A root that stays but whose state can no longer, or only now, be evaluated has not gone.
-    let stays = |root: &Root| head.roots.iter().any(|other| other.key == root.key && other.state_known != root.state_known);
-    let gone = base.roots.iter().filter(|root| root.kind == RootKind::Certain && !kept.contains(&root.state) && !stays(root));
+    let stays = |root: &Root| {
+        head.roots.iter().any(|other| {
+            other.key == root.key && other.kind == RootKind::Certain && other.state_known != root.state_known
+        })
+    };
+    let gone =
+        base.roots.iter().filter(|root| root.kind == RootKind::Certain && !kept.contains(&root.state) && !stays(root));
     gone.cloned().collect()
 }
 
@@ -80,8 +85,13 @@ impl Estate {
             }
         }
         self.follow(&mut reasons, config);
-        let reached: BTreeSet<RootKey> =
-            self.roots.iter().zip(&reasons).filter(|(_, why)| !why.is_empty()).map(|(root, _)| root.key.clone()).collect();
+        let reached: BTreeSet<RootKey> = self
+            .roots
+            .iter()
+            .zip(&reasons)
+            .filter(|(_, why)| !why.is_empty())
+            .map(|(root, _)| root.key.clone())
+            .collect();
         let waves = self.layers(&reached, config)?;
         let within = |edge: &&Edge| reached.contains(&edge.reader) && reached.contains(&edge.source);
         let edges = self.edges.iter().filter(within).cloned().collect();
@@ -160,9 +170,17 @@ impl Estate {
     }
 
     /// What links lead to is source as much as the links are.
-    fn add_targets<'a>(&self, listing: &'a Listing, entries: &mut BTreeMap<&'a str, &'a Entry>, covers: &mut BTreeSet<String>) {
-        let links: Vec<String> =
-            entries.iter().filter(|(_, entry)| entry.kind == EntryKind::Link).map(|(path, _)| (*path).to_owned()).collect();
+    fn add_targets<'a>(
+        &self,
+        listing: &'a Listing,
+        entries: &mut BTreeMap<&'a str, &'a Entry>,
+        covers: &mut BTreeSet<String>,
+    ) {
+        let links: Vec<String> = entries
+            .iter()
+            .filter(|(_, entry)| entry.kind == EntryKind::Link)
+            .map(|(path, _)| (*path).to_owned())
+            .collect();
         for target in links.iter().filter_map(|link| self.ground.links.resolve(link)) {
             if let Some((path, entry)) = listing.entries.get_key_value(&target) {
                 entries.insert(path, entry);
@@ -184,11 +202,19 @@ fn below<'a>(listing: &'a Listing, dir: &str) -> impl Iterator<Item = (&'a str, 
 /// The entries that a pattern fits; a plain path that names a directory means all below it.
 fn matching<'a>(listing: &'a Listing, pattern: &str) -> Vec<(&'a str, &'a Entry)> {
     if !pattern.contains('*') {
-        return listing.entries.get_key_value(pattern).map(|(path, entry)| (path.as_str(), entry)).into_iter().collect();
+        return listing
+            .entries
+            .get_key_value(pattern)
+            .map(|(path, entry)| (path.as_str(), entry))
+            .into_iter()
+            .collect();
     }
     let head = pattern.split('*').next().unwrap_or_default();
     let range = listing.entries.range(head.to_owned()..).take_while(|(path, _)| path.starts_with(head));
-    range.filter(|(path, _)| path::fits(pattern, path, Crossing::Any)).map(|(path, entry)| (path.as_str(), entry)).collect()
+    range
+        .filter(|(path, _)| path::fits(pattern, path, Crossing::Any))
+        .map(|(path, entry)| (path.as_str(), entry))
+        .collect()
 }
 
 /// Roots by what a path can touch.
@@ -248,10 +274,12 @@ impl<'a> Places<'a> {
 }
 
 /// Files that no tool reads: a change to one plans nothing.
-fn is_documentation(path: &str) -> bool {
+pub(super) fn is_documentation(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = [".md", ".adoc", ".rst"].iter().any(|ending| name.to_ascii_lowercase().ends_with(ending));
-    ending || name.starts_with("LICENSE") || matches!(name, ".gitignore" | ".gitattributes" | ".editorconfig" | "CODEOWNERS")
+    ending
+        || name.starts_with("LICENSE")
+        || matches!(name, ".gitignore" | ".gitattributes" | ".editorconfig" | "CODEOWNERS")
 }
 
 #[cfg(test)]

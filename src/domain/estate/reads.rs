@@ -78,7 +78,8 @@ fn place(tree: &Tree<'_>, read: &StateRead, here: Here<'_>) -> Result<Place, Str
     };
     // A local path is relative to the root, also in a module.
     let dir = tree.scopes[0].module.dir.as_str();
-    state::place(&kind, &args, Workspace::Of(&workspace), dir).ok_or_else(|| format!("the backend `{kind}` is not known here"))
+    state::place(&kind, &args, Workspace::Of(&workspace), dir)
+        .ok_or_else(|| format!("the backend `{kind}` is not known here"))
 }
 
 /// Matches the reads of one root against all owners.
@@ -99,7 +100,10 @@ pub(super) fn link(estate: &mut Estate, reader: usize, reads: Vec<Read>, index: 
         narrow(estate, reader, &mut owners);
         match owners.as_slice() {
             [] if place.location.contains('*') => {
-                let what = format!("its state is not known from the code (`{}:{}`), so no order follows from it", place.family, place.location);
+                let what = format!(
+                    "its state is not known from the code (`{}:{}`), so no order follows from it",
+                    place.family, place.location
+                );
                 estate.holes.push(read.hole(&what));
             }
             [] => estate.external.push(ExternalRead {
@@ -117,7 +121,11 @@ pub(super) fn link(estate: &mut Estate, reader: usize, reads: Vec<Read>, index: 
             }),
             [first, rest @ ..] => {
                 let first = &estate.roots[*first].key;
-                let what = format!("{} roots may own its state (`{first}` and {} more), so no order follows from it", rest.len() + 1, rest.len());
+                let what = format!(
+                    "{} roots may own its state (`{first}` and {} more), so no order follows from it",
+                    rest.len() + 1,
+                    rest.len()
+                );
                 estate.holes.push(read.hole(&what));
             }
         }

@@ -16,7 +16,11 @@ pub struct References {
     kinds: Vec<Kind>,
     at: HashMap<String, usize>,
     users: Vec<Vec<usize>>,
+    modules: usize,
 }
+
+/// More module calls than this are not followed in one root: a stranger's code could double them at each level.
+const MOST_MODULES: usize = 5_000;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +84,12 @@ impl References {
     }
 
     fn node(&mut self, name: String, kind: Kind) -> usize {
-        if let Some(at) = self.at.get(&name) {
-            return *at;
+        if let Some(at) = self.at.get(&name).copied() {
+            // A reference may have named it before its declaration came.
+            if kind != Kind::Other {
+                self.kinds[at] = kind;
+            }
+            return at;
         }
         self.names.push(name.clone());
         self.kinds.push(kind);
@@ -137,7 +145,8 @@ impl Build<'_> {
             self.uses(into, at, &resource.references);
             self.belongs(into, at);
             let own = resource.address.trim_start_matches("data.").trim_start_matches("ephemeral.");
-            let provider = resource.provider.clone().unwrap_or_else(|| own.split(['_', '.']).next().unwrap_or(own).to_owned());
+            let provider =
+                resource.provider.clone().unwrap_or_else(|| own.split(['_', '.']).next().unwrap_or(own).to_owned());
             if let Some(provider) = self.provider(&provider) {
                 let provider = into.other(provider);
                 into.edge(provider, at);
@@ -173,7 +182,11 @@ impl Build<'_> {
         for expr in call.count.iter().chain(&call.for_each) {
             self.uses(into, opened, &expr.references());
         }
-        let child = call.source.as_ref().and_then(Expr::as_text).and_then(|source| self.ground.called(&self.module.dir, source));
+        let child = call
+            .source
+            .as_ref()
+            .and_then(Expr::as_text)
+            .and_then(|source| self.ground.called(&self.module.dir, source));
         for (argument, value) in &call.args {
             let at = into.other(format!("{prefix}var.{argument}"));
             self.uses(into, at, &value.references());
@@ -182,13 +195,22 @@ impl Build<'_> {
                 into.edge(at, whole);
             }
         }
-        if let Some(child) = child.filter(|child| !self.is_inside(&child.dir)) {
+        into.modules += 1;
+        if let Some(child) = child.filter(|child| into.modules <= MOST_MODULES && !self.is_inside(&child.dir)) {
             Build { ground: self.ground, module: child, prefix, parent: Some((self, call)) }.add(into);
         }
     }
 
+    /// Whether the directory is among the callers, or they are too many.
     fn is_inside(&self, dir: &str) -> bool {
-        self.module.dir == dir || self.parent.is_some_and(|(parent, _)| parent.is_inside(dir))
+        let (mut at, mut depth) = (self, 0);
+        loop {
+            match at.parent {
+                _ if at.module.dir == dir || depth > 50 => return true,
+                Some((parent, _)) => (at, depth) = (parent, depth + 1),
+                None => return false,
+            }
+        }
     }
 
     /// Adds an edge from everything that the references mean.
@@ -213,12 +235,15 @@ impl Build<'_> {
         }
         match path {
             [head, first, ..] if head == "var" || head == "local" => vec![name(format!("{head}.{first}"))],
-            [head, kind, resource, ..] if head == "data" || head == "ephemeral" => vec![name(format!("{head}.{kind}.{resource}"))],
+            [head, kind, resource, ..] if head == "data" || head == "ephemeral" => {
+                vec![name(format!("{head}.{kind}.{resource}"))]
+            }
             [head, call, rest @ ..] if head == "module" => {
                 let called = self.module.calls.get(call).and_then(|call| call.source.as_ref()).and_then(Expr::as_text);
                 let child = called.and_then(|source| self.ground.called(&self.module.dir, source));
                 // A key of a counted module may stand before the output.
-                let output = rest.iter().take(2).find(|step| child.is_some_and(|child| child.outputs.contains_key(*step)));
+                let output =
+                    rest.iter().take(2).find(|step| child.is_some_and(|child| child.outputs.contains_key(*step)));
                 match output {
                     Some(output) => vec![name(format!("module.{call}.output.{output}"))],
                     None => vec![name(format!("module.{call}.whole"))],

@@ -72,8 +72,8 @@ impl Place {
         };
         certain &= !ours.contains('*');
         match (fits, certain) {
-            (true, true) => Match::Certain,
-            (true, false) if self.says_something() => Match::Probable,
+            (true, true) if owner.location != "*" => Match::Certain,
+            (true, _) if self.says_something() && owner.says_something() => Match::Probable,
             _ => Match::No,
         }
     }
@@ -141,7 +141,8 @@ pub(super) fn place(kind: &str, args: &Args, workspace: Workspace<'_>, dir: &str
         }
         "kubernetes" => {
             let cluster = args.optional("config_context").zip(args.optional("host")).map(|(a, b)| format!("{a}{b}"));
-            let container = vec![cluster, Some(args.defaulted("namespace", "default")).filter(|name| !name.contains('*'))];
+            let container =
+                vec![cluster, Some(args.defaulted("namespace", "default")).filter(|name| !name.contains('*'))];
             ("kubernetes", container, format!("tfstate-{ws}-{}", args.need("secret_suffix")))
         }
         "cos" | "oss" => {
@@ -164,7 +165,11 @@ pub(super) fn place(kind: &str, args: &Args, workspace: Workspace<'_>, dir: &str
 fn remote(args: &Arguments<'_>, ws: &str) -> Place {
     let workspaces = args.args.get("workspaces").cloned().unwrap_or(Value::Missing);
     // A reader in the 0.11 block form, or in JSON, may have a list around it.
-    let workspaces = if let Value::List(items) = &workspaces { items.first().cloned().unwrap_or(Value::Missing) } else { workspaces };
+    let workspaces = if let Value::List(items) = &workspaces {
+        items.first().cloned().unwrap_or(Value::Missing)
+    } else {
+        workspaces
+    };
     let part = |name: &str| match workspaces.get(name) {
         Value::Missing | Value::Null => None,
         value => Some(value.as_partial().map_or_else(|| "*".to_owned(), |text| starred(&text))),
@@ -173,7 +178,13 @@ fn remote(args: &Arguments<'_>, ws: &str) -> Place {
         (Some(name), _) => name,
         (None, Some(prefix)) => format!("{prefix}{}", if ws == "default" { "*" } else { ws }),
         // With tags, the workspace's own name is the state's.
-        (None, None) => if ws == "default" { "*".to_owned() } else { ws.to_owned() },
+        (None, None) => {
+            if ws == "default" {
+                "*".to_owned()
+            } else {
+                ws.to_owned()
+            }
+        }
     };
     let host = args.defaulted("hostname", "app.terraform.io");
     let container = vec![Some(host).filter(|host| !host.contains('*')), args.known("organization")];
@@ -300,7 +311,12 @@ mod tests {
             ("s3", vec![("bucket", "b"), ("key", "n")], "blue", "s3:b/env:/blue/n"),
             ("s3", vec![("bucket", "b"), ("key", "n"), ("workspace_key_prefix", "p/q")], "blue", "s3:b/p/q/blue/n"),
             ("gcs", vec![("bucket", "b"), ("prefix", "/p/")], "default", "gcs:b/p/default.tfstate"),
-            ("azurerm", vec![("storage_account_name", "s"), ("container_name", "c"), ("key", "k")], "w", "azurerm:s/c/kenv:w"),
+            (
+                "azurerm",
+                vec![("storage_account_name", "s"), ("container_name", "c"), ("key", "k")],
+                "w",
+                "azurerm:s/c/kenv:w",
+            ),
             ("http", vec![("address", "https://u:p@h/state/net")], "default", "http:https://h/state/net"),
             ("pg", vec![("conn_str", "postgres://u:p@h/db?sslmode=off")], "w", "pg:h:5432/db/terraform_remote_state/w"),
             ("consul", vec![("path", "p")], "w", "consul:p-env:w"),
@@ -308,7 +324,9 @@ mod tests {
             let place = at(kind, &args, workspace);
             assert_eq!(place.key().map(|key| key.to_string()).as_deref(), Some(key), "{place:?}");
         }
-        for (kind, args) in [("s3", vec![("bucket", "b")]), ("gcs", vec![]), ("http", vec![]), ("remote", vec![("organization", "o")])] {
+        for (kind, args) in
+            [("s3", vec![("bucket", "b")]), ("gcs", vec![]), ("http", vec![]), ("remote", vec![("organization", "o")])]
+        {
             assert_eq!(at(kind, &args, "default").key(), None, "{kind}");
         }
         assert!(place("magic", &Args::new(), Workspace::Any, ".").is_none());
@@ -327,6 +345,9 @@ mod tests {
         assert_eq!(read(Some("b"), "*/net.tfstate").matches(&owner), Match::Probable);
         assert_eq!(read(Some("c"), "blue/net.tfstate").matches(&owner), Match::No);
         assert_eq!(read(None, "*").matches(&owner), Match::No);
-        assert_eq!(read(None, "*net.tfstate").matches(&at("s3", &[("bucket", "b"), ("key", "x/old-net.tfstate")], "default")), Match::No);
+        assert_eq!(
+            read(None, "*net.tfstate").matches(&at("s3", &[("bucket", "b"), ("key", "x/old-net.tfstate")], "default")),
+            Match::No
+        );
     }
 }

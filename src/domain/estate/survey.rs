@@ -10,7 +10,7 @@ use super::module::Module;
 use super::owners::{Index, Standing};
 use super::state::{self, Args, Place, Workspace};
 use super::value::Value;
-use super::{Estate, Hole, Root, RootKind, path, reads, inputs};
+use super::{Estate, Hole, Root, RootKind, inputs, path, reads};
 use crate::domain::config::{RepoConfig, RootSettings};
 use crate::domain::hcl::FileFacts;
 use crate::domain::ids::{RootKey, StateKey};
@@ -25,7 +25,7 @@ pub fn survey(
     config: &RepoConfig,
 ) -> Estate {
     let mut estate = Estate::default();
-    let ground = Ground::new(listing, facts, links, &mut estate.holes);
+    let ground = Ground::new(listing, facts, links, config, &mut estate.holes);
     let mut called: BTreeSet<String> = BTreeSet::new();
     for dir in ground.modules.keys() {
         called.extend(ground.closure(dir));
@@ -41,10 +41,11 @@ pub fn survey(
     let mut found = Vec::new();
     for (module, kind) in &candidates {
         let settings = config.for_root(&module.dir);
-        let workspaces = if settings.workspaces.is_empty() { vec!["default".to_owned()] } else { settings.workspaces.clone() };
+        let workspaces =
+            if settings.workspaces.is_empty() { vec!["default".to_owned()] } else { settings.workspaces.clone() };
         for workspace in workspaces {
             let site = Site { ground: &ground, module, kind, settings: &settings, dirs: &dirs };
-            let (root, places, reads) = site.visit(workspace, &mut estate.holes);
+            let (root, places, reads) = site.visit(&workspace, &mut estate.holes);
             for (place, standing) in places {
                 index.add(estate.roots.len(), place, standing);
             }
@@ -89,12 +90,12 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn visit(&self, workspace: String, holes: &mut Vec<Hole>) -> (Root, Vec<(Place, Standing)>, Vec<reads::Read>) {
+    fn visit(&self, workspace: &str, holes: &mut Vec<Hole>) -> (Root, Vec<(Place, Standing)>, Vec<reads::Read>) {
         let (ground, dir) = (self.ground, self.module.dir.as_str());
         let set = inputs::variables(ground, self.module, self.settings, holes);
         let find = |from: &str, source: &str| ground.called(from, source);
-        let tree = Tree::new(self.module, set, &workspace, &find);
-        let key = RootKey::in_workspace(dir, &workspace);
+        let tree = Tree::new(self.module, set, workspace, &find);
+        let key = RootKey::in_workspace(dir, workspace);
         let stand_in = || StateKey::new(format!("dir:{key}"));
         let mut root = Root {
             state: stand_in(),
@@ -106,23 +107,55 @@ impl Site<'_> {
             files: Vec::new(),
             required_version: self.module.required_version.clone(),
         };
-        let places = self.places(&tree, &workspace, &mut root, holes);
+        let places = self.places(&tree, workspace, &mut root, holes);
+        self.calls(&tree, &mut root, holes);
         root.files = inputs::files(&tree, ground, self.settings, self.dirs, holes);
         (root, places, reads::of(&tree))
     }
 
+    /// Adds the modules whose source had to be evaluated, and says which local ones are not found.
+    fn calls(&self, tree: &Tree<'_>, root: &mut Root, holes: &mut Vec<Hole>) {
+        let mut dirs: BTreeSet<String> = root.modules.drain(..).collect();
+        dirs.extend(tree.scopes.iter().skip(1).map(|scope| scope.module.dir.clone()));
+        for (at, scope) in tree.scopes.iter().enumerate() {
+            for (name, call) in &scope.module.calls {
+                let Some(source) = &call.source else { continue };
+                let what = match tree.eval(source, Here::of(at)).as_known() {
+                    None => "has a source that is not known from the code: a change in it reaches nobody",
+                    Some(source)
+                        if source.starts_with('.') && self.ground.called(&scope.module.dir, &source).is_none() =>
+                    {
+                        "names a directory that holds no configuration"
+                    }
+                    Some(_) => continue,
+                };
+                let path = scope.module.dir.clone();
+                holes.push(Hole { path, line: call.line, what: format!("The call `module.{name}` {what}.") });
+            }
+        }
+        root.modules = dirs.into_iter().collect();
+    }
+
     /// Where it keeps its state, and sets what the root says of it.
-    fn places(&self, tree: &Tree<'_>, workspace: &str, root: &mut Root, holes: &mut Vec<Hole>) -> Vec<(Place, Standing)> {
+    fn places(
+        &self,
+        tree: &Tree<'_>,
+        workspace: &str,
+        root: &mut Root,
+        holes: &mut Vec<Hole>,
+    ) -> Vec<(Place, Standing)> {
         let dir = self.module.dir.as_str();
         let Some((backend, file)) = &self.module.backend else {
-            let line = self.module.providers.iter().find(|provider| provider.configured).map_or(0, |provider| provider.line);
+            let line =
+                self.module.providers.iter().find(|provider| provider.configured).map_or(0, |provider| provider.line);
             let what = "Only a configured provider makes this look like a root: `terraform { backend … }` would make it one, \
                         and an entry in `roots.ignore` would hide it.";
             holes.push(Hole { path: dir.to_owned(), line, what: what.to_owned() });
             return Vec::new();
         };
         root.backend.clone_from(&backend.kind);
-        let mut args: Args = backend.args.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0)))).collect();
+        let mut args: Args =
+            backend.args.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0)))).collect();
         if let Some(text) = args.values().filter_map(Value::as_known).find(|text| is_placeholder(text)) {
             root.kind = RootKind::Probable;
             let what = format!("The backend holds a placeholder, `{text}`: the root is listed and not planned.");
@@ -142,7 +175,8 @@ impl Site<'_> {
         }
         let at = |args: &Args, workspace| state::place(&backend.kind, args, workspace, dir);
         let Some(own) = at(&args, Workspace::Of(workspace)) else {
-            let what = format!("The backend `{}` is not known here, so nobody is seen to read this state.", backend.kind);
+            let what =
+                format!("The backend `{}` is not known here, so nobody is seen to read this state.", backend.kind);
             holes.push(Hole { path: file.clone(), line: backend.line, what });
             return Vec::new();
         };

@@ -80,6 +80,16 @@ impl Value {
         }
     }
 
+    /// How much it holds, for limits.
+    pub fn size(&self) -> usize {
+        match self {
+            Value::Text(text) | Value::Number(text) => 1 + text.len() / 8,
+            Value::List(items) => 1 + items.iter().map(Value::size).sum::<usize>(),
+            Value::Object(entries) => 1 + entries.values().map(Value::size).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
     /// `.key` or `[key]`.
     pub fn get(&self, key: &str) -> Value {
         match self {
@@ -96,9 +106,9 @@ impl Value {
     /// Key and value of what a `for_each` or `for` runs over; `None` while it is unknown.
     pub fn entries(&self) -> Option<Vec<(Value, Value)>> {
         match self {
-            Value::List(items) => Some(
-                items.iter().enumerate().map(|(at, item)| (Value::Number(at.to_string()), item.clone())).collect(),
-            ),
+            Value::List(items) => {
+                Some(items.iter().enumerate().map(|(at, item)| (Value::Number(at.to_string()), item.clone())).collect())
+            }
             Value::Object(entries) => {
                 Some(entries.iter().map(|(key, value)| (Value::text(key), value.clone())).collect())
             }

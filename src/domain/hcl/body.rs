@@ -37,10 +37,9 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         }),
         "locals" => facts.locals.extend(top.entries),
         "module" => facts.modules.push(call(label(0), top)),
-        "resource" | "data" | "ephemeral" if top.labels.len() < 2 => facts.holes.push(FileHole {
-            line: top.line,
-            what: format!("This `{}` block has no type and name.", top.kind),
-        }),
+        "resource" | "data" | "ephemeral" if top.labels.len() < 2 => facts
+            .holes
+            .push(FileHole { line: top.line, what: format!("This `{}` block has no type and name.", top.kind) }),
         "resource" | "data" | "ephemeral" => resource(top, facts),
         "output" => facts.outputs.push(Output {
             name: label(0),
@@ -116,7 +115,8 @@ fn call(name: String, top: Top<'_>) -> ModuleCall {
 }
 
 fn providers(value: Expr) -> Vec<(String, String)> {
-    let name = |expr: &Expr| expr.as_text().map(str::to_owned).or_else(|| expr.as_reference().map(|path| path.join(".")));
+    let name =
+        |expr: &Expr| expr.as_text().map(str::to_owned).or_else(|| expr.as_reference().map(|path| path.join(".")));
     let Expr::Object(entries) = value else { return Vec::new() };
     entries.iter().filter_map(|(key, value)| Some((name(key)?, name(value)?))).collect()
 }
@@ -128,7 +128,8 @@ fn resource(top: Top<'_>, facts: &mut FileFacts) {
     facts.resources.push(Resource {
         address,
         references: references_but(&top.entries, &["provider"]),
-        provider: provider.and_then(|expr| expr.as_reference().map(|path| path.join(".")).or(expr.as_text().map(str::to_owned))),
+        provider: provider
+            .and_then(|expr| expr.as_reference().map(|path| path.join(".")).or(expr.as_text().map(str::to_owned))),
     });
     let kind = match (top.kind, kind.as_str()) {
         ("data", "terraform_remote_state") => ReadKind::RemoteState,
@@ -153,7 +154,9 @@ pub(super) fn files_of(expr: &Expr, line: usize, facts: &mut FileFacts) {
             ("fileset", [dir, pattern]) => {
                 Expr::Template(vec![dir.clone(), Expr::Literal(Json::String("/".to_owned())), pattern.clone()])
             }
-            (name, [path, ..]) if name.starts_with("file") && name != "fileexists" || name == "templatefile" => path.clone(),
+            (name, [path, ..]) if name.starts_with("file") && name != "fileexists" || name == "templatefile" => {
+                path.clone()
+            }
             ("fileexists", [path]) => path.clone(),
             _ => return,
         };

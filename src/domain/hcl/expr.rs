@@ -187,11 +187,9 @@ pub(super) fn from_hcl(expr: &Expression) -> Expr {
         Expression::HeredocTemplate(heredoc) => Expr::Unsupported(vec![from_template(&heredoc.template)]),
         Expression::Parenthesis(inner) => from_hcl(inner.inner()),
         Expression::Variable(name) => Expr::Name(name.as_str().to_owned()),
-        Expression::Conditional(parts) => Expr::If(Box::new((
-            from_hcl(&parts.cond_expr),
-            from_hcl(&parts.true_expr),
-            from_hcl(&parts.false_expr),
-        ))),
+        Expression::Conditional(parts) => {
+            Expr::If(Box::new((from_hcl(&parts.cond_expr), from_hcl(&parts.true_expr), from_hcl(&parts.false_expr))))
+        }
         Expression::FuncCall(call) => {
             let mut name: Vec<&str> = call.name.namespace.iter().map(|part| part.as_str()).collect();
             name.push(call.name.name.as_str());
@@ -206,10 +204,9 @@ pub(super) fn from_hcl(expr: &Expression) -> Expr {
             traversal.operators.iter().map(|operator| step(operator.value())).collect(),
         ),
         Expression::UnaryOp(op) => Expr::Unary(op.operator.value().to_string(), Box::new(from_hcl(&op.expr))),
-        Expression::BinaryOp(op) => Expr::Binary(
-            op.operator.value().to_string(),
-            Box::new((from_hcl(&op.lhs_expr), from_hcl(&op.rhs_expr))),
-        ),
+        Expression::BinaryOp(op) => {
+            Expr::Binary(op.operator.value().to_string(), Box::new((from_hcl(&op.lhs_expr), from_hcl(&op.rhs_expr))))
+        }
         Expression::ForExpr(each) => Expr::For(Box::new(ForExpr {
             key_name: each.intro.key_var.as_ref().map(|name| name.as_str().to_owned()),
             value_name: each.intro.value_var.as_str().to_owned(),
@@ -224,8 +221,9 @@ pub(super) fn from_hcl(expr: &Expression) -> Expr {
 
 fn object_key(key: &ObjectKey) -> Expr {
     match key {
-        ObjectKey::Ident(name) => Expr::Literal(Json::String(name.as_str().to_owned())),
-        ObjectKey::Expression(Expression::Variable(name)) => Expr::Literal(Json::String(name.as_str().to_owned())),
+        ObjectKey::Ident(name) | ObjectKey::Expression(Expression::Variable(name)) => {
+            Expr::Literal(Json::String(name.as_str().to_owned()))
+        }
         ObjectKey::Expression(expr) => from_hcl(expr),
     }
 }

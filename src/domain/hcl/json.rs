@@ -18,7 +18,9 @@ pub(super) fn read(path: &str, text: &str, facts: &mut FileFacts) {
     };
     let tops = match value {
         Json::Object(top) => vec![top],
-        Json::Array(tops) => tops.into_iter().filter_map(|top| if let Json::Object(top) = top { Some(top) } else { None }).collect(),
+        Json::Array(tops) => {
+            tops.into_iter().filter_map(|top| if let Json::Object(top) = top { Some(top) } else { None }).collect()
+        }
         _ => Vec::new(),
     };
     for (name, value) in tops.iter().flatten().filter(|(name, _)| *name != "//") {
@@ -101,5 +103,6 @@ fn template(text: &str) -> Expr {
     if !text.contains("${") && !text.contains("%{") {
         return Expr::Literal(Json::String(text.to_owned()));
     }
-    hcl_edit::parser::parse_template(text).map_or_else(|_| Expr::Unsupported(Vec::new()), |parsed| from_template(&parsed))
+    hcl_edit::parser::parse_template(text)
+        .map_or_else(|_| Expr::Unsupported(Vec::new()), |parsed| from_template(&parsed))
 }

@@ -4,10 +4,29 @@ use super::*;
 
 #[test]
 fn only_files_that_the_tools_read_are_wanted() {
-    for path in ["a/main.tf", "x.tofu", "cdk.tf.json", "x.tofu.json", "e/dev.tfvars", "t.tfvars.json", "p.s3.tfbackend", "dev.net.backend"] {
+    for path in [
+        "a/main.tf",
+        "x.tofu",
+        "cdk.tf.json",
+        "x.tofu.json",
+        "e/dev.tfvars",
+        "t.tfvars.json",
+        "p.s3.tfbackend",
+        "dev.net.backend",
+    ] {
         assert!(is_wanted(path), "{path}");
     }
-    for path in ["backend.tf.example", "main.tf.disabled", "x.tf.j2", "t.tftest.hcl", ".hidden.tf", "main.tf~", "#a.tf#", "p.tfvars.example", "README.md"] {
+    for path in [
+        "backend.tf.example",
+        "main.tf.disabled",
+        "x.tf.j2",
+        "t.tftest.hcl",
+        ".hidden.tf",
+        "main.tf~",
+        "#a.tf#",
+        "p.tfvars.example",
+        "README.md",
+    ] {
         assert!(!is_wanted(path), "{path}");
     }
 }
@@ -35,7 +54,17 @@ fn references_are_whole_also_in_templates_directives_and_lifecycles() {
 "#,
     );
     let references: Vec<String> = facts.resources[0].references.iter().map(|path| path.join(".")).collect();
-    for wanted in ["data.terraform_remote_state.net.outputs.ids", "local.m", "var.on", "module.m.one.out", "module.n.*.out", "terraform_data.b", "terraform_data.c.0.id", "local.checked", "terraform_data.d.output"] {
+    for wanted in [
+        "data.terraform_remote_state.net.outputs.ids",
+        "local.m",
+        "var.on",
+        "module.m.one.out",
+        "module.n.*.out",
+        "terraform_data.b",
+        "terraform_data.c.0.id",
+        "local.checked",
+        "terraform_data.d.output",
+    ] {
         assert!(references.iter().any(|path| path == wanted), "{wanted} in {references:?}");
     }
     assert!(facts.holes.is_empty());
@@ -43,7 +72,9 @@ fn references_are_whole_also_in_templates_directives_and_lifecycles() {
 
 #[test]
 fn json_and_native_syntax_say_the_same() {
-    let native = parse("a.tf", br#"
+    let native = parse(
+        "a.tf",
+        br#"
 terraform {
   backend "local" {
     path = "/home/dev/x.tfstate"
@@ -58,7 +89,8 @@ module "m" {
   depends_on = [terraform_data.a]
   providers = { aws = aws.west }
 }
-"#);
+"#,
+    );
     let mut json = parse("a.tf.json", br#"{"terraform":{"backend":{"local":{"path":"/home/dev/x.tfstate"}}},
       "data":{"terraform_remote_state":{"n":{"backend":"remote","config":{"organization":"o","workspaces":{"name":"w-${var.env}"}}}}},
       "module":{"m":{"//":"x","source":"./m","depends_on":["terraform_data.a"],"providers":{"aws":"aws.west"}}}}"#);
@@ -81,12 +113,15 @@ fn a_bad_block_hides_itself_and_a_bad_file_is_a_hole() {
 
 #[test]
 fn file_calls_are_found_wherever_they_stand() {
-    let facts = parse("main.tf", br#"
+    let facts = parse(
+        "main.tf",
+        br#"
 locals {
   all = { for f in fileset("../env", "*.json") : f => jsondecode(file("../env/${f}")) }
   t   = templatefile("${path.module}/t.tpl", { a = filebase64(var.f) })
 }
-"#);
+"#,
+    );
     let functions: Vec<&str> = facts.files.iter().map(|call| call.function.as_str()).collect();
     assert_eq!(functions, ["fileset", "file", "templatefile", "filebase64"]);
 }

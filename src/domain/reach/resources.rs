@@ -2,16 +2,19 @@
 //! change reaches. It follows references; the plans say what a value becomes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use super::roots::class_of;
 use super::{Class, Reached, ResourceReach, Through};
-use crate::domain::estate::{Edge, Estate, References};
+use crate::domain::config::RepoConfig;
+use crate::domain::estate::{Edge, Estate, References, Users};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Change, Plan};
 
 /// The by-resource list. `plans` are the plans of this run; a root without one is not followed into.
 pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
-    let mut walk = Walk { estate, plans: BTreeMap::new(), edges: HashMap::new(), graphs: HashMap::new() };
+    let mut walk =
+        Walk { estate, plans: BTreeMap::new(), edges: HashMap::new(), graphs: HashMap::new(), users: HashMap::new() };
     walk.plans.extend(plans.iter().map(|(key, plan)| (key, *plan)));
     for edge in &estate.edges {
         walk.edges.entry(&edge.source).or_default().push(edge);
@@ -21,14 +24,23 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
         let mut of_address: HashMap<String, Vec<Reached>> = HashMap::new();
         for (address, action) in changed(plan) {
             let node = without_keys(&address);
-            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, node)).clone();
+            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, &node)).clone();
             if !reaches.is_empty() {
                 found.push(ResourceReach { address, root: root.clone(), action, reaches });
             }
         }
     }
-    found.sort_by(|a, b| (rank(a.action), &a.root, &a.address).cmp(&(rank(b.action), &b.root, &b.address)));
+    let wave_of = waves(estate, plans);
+    let order = |reach: &ResourceReach| (rank(reach.action), wave_of.get(&reach.root).copied());
+    found.sort_by(|a, b| (order(a), &a.root, &a.address).cmp(&(order(b), &b.root, &b.address)));
     found
+}
+
+/// The layer of each planned root, by reads alone.
+fn waves(estate: &Estate, plans: &[(RootKey, &Plan)]) -> HashMap<RootKey, usize> {
+    let planned: BTreeSet<RootKey> = plans.iter().map(|(key, _)| key.clone()).collect();
+    let layers = estate.layers(&planned, &RepoConfig::default()).unwrap_or_default();
+    layers.into_iter().enumerate().flat_map(|(at, layer)| layer.into_iter().map(move |key| (key, at))).collect()
 }
 
 /// Changed addresses with what happens: without instance keys when all instances share the action.
@@ -85,32 +97,46 @@ struct Walk<'a> {
     /// By source.
     edges: HashMap<&'a RootKey, Vec<&'a Edge>>,
     graphs: HashMap<RootKey, References>,
+    /// By root and node, since many changes come by the same output.
+    users: HashMap<(RootKey, String), Rc<Users>>,
 }
 
 impl<'a> Walk<'a> {
-    fn graph(&mut self, root: &RootKey) -> &References {
+    fn users(&mut self, root: &RootKey, node: &str) -> Rc<Users> {
+        let key = (root.clone(), node.to_owned());
+        if let Some(known) = self.users.get(&key) {
+            return Rc::clone(known);
+        }
         let estate = self.estate;
-        self.graphs.entry(root.clone()).or_insert_with(|| estate.references(root))
+        let graph = self.graphs.entry(root.clone()).or_insert_with(|| estate.references(root));
+        let users = Rc::new(graph.users(&[node.to_owned()]));
+        self.users.insert(key, Rc::clone(&users));
+        users
     }
 
-    fn from(&mut self, root: &'a RootKey, node: String) -> Vec<Reached> {
-        let users = self.graph(root).users(&[node]);
+    fn from(&mut self, root: &'a RootKey, node: &str) -> Vec<Reached> {
+        let users = self.users(root, node);
         let mut own: Vec<Reached> = Vec::new();
-        own.extend(users.resources.into_iter().map(|address| Reached { root: root.clone(), address, through: None }));
+        own.extend(users.resources.iter().cloned().map(|address| Reached {
+            root: root.clone(),
+            address,
+            through: None,
+        }));
         let mut others: BTreeMap<(RootKey, String), Through> = BTreeMap::new();
-        let mut open: Vec<(&RootKey, String)> = users.outputs.into_iter().map(|output| (root, output)).collect();
+        let mut open: Vec<(&RootKey, String)> = users.outputs.iter().cloned().map(|output| (root, output)).collect();
         let mut seen: BTreeSet<(&RootKey, String)> = open.iter().cloned().collect();
         while let Some((source, output)) = open.pop() {
             for edge in self.edges.get(source).cloned().unwrap_or_default() {
                 for (entry, through) in self.crossings(edge, &output) {
-                    let users = self.graph(&edge.reader).users(&[entry]);
-                    for address in users.resources.into_iter().filter(|_| edge.reader != *root) {
-                        let known = others.entry((edge.reader.clone(), address)).or_insert_with(|| through.clone());
+                    let users = self.users(&edge.reader, &entry);
+                    for address in users.resources.iter().filter(|_| edge.reader != *root) {
+                        let known =
+                            others.entry((edge.reader.clone(), address.clone())).or_insert_with(|| through.clone());
                         if (through.class, &through) < (known.class, known) {
                             *known = through.clone();
                         }
                     }
-                    for output in users.outputs {
+                    for output in users.outputs.iter().cloned() {
                         if seen.insert((&edge.reader, output.clone())) {
                             open.push((&edge.reader, output));
                         }
@@ -118,7 +144,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let others = others.into_iter().map(|((root, address), through)| Reached { root, address, through: Some(through) });
+        let others =
+            others.into_iter().map(|((root, address), through)| Reached { root, address, through: Some(through) });
         own.into_iter().chain(others).collect()
     }
 
@@ -131,7 +158,8 @@ impl<'a> Walk<'a> {
         let class = |outputs: Option<&[String]>| plan.map_or(Class::MayChange, |plan| class_of(plan, outputs));
         let through = |output: Option<String>, class| Through { output, root: edge.source.clone(), class };
         let named = [output.to_owned()];
-        let by_name = (References::entry(&edge.block, Some(output)), through(Some(output.to_owned()), class(Some(&named))));
+        let by_name =
+            (References::entry(&edge.block, Some(output)), through(Some(output.to_owned()), class(Some(&named))));
         let whole = edge.outputs.is_none().then(|| (References::entry(&edge.block, None), through(None, class(None))));
         std::iter::once(by_name).chain(whole).collect()
     }

@@ -49,7 +49,10 @@ pub(super) fn class_of(plan: &Plan, outputs: Option<&[String]>) -> Class {
         None => Class::MayChange,
         Some(outputs) => {
             let changes = plan.outputs.iter().filter(|change| outputs.contains(&change.name));
-            changes.map(|change| if change.unknown { Class::MayChange } else { Class::Changes }).min().unwrap_or(Class::Unchanged)
+            changes
+                .map(|change| if change.unknown { Class::MayChange } else { Class::Changes })
+                .min()
+                .unwrap_or(Class::Unchanged)
         }
     }
 }
@@ -66,7 +69,8 @@ struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     fn new(estate: &'a Estate, config: &RepoConfig) -> Self {
-        let mut graph = Self { reads: BTreeMap::new(), after: BTreeMap::new(), next: BTreeMap::new(), edges: BTreeMap::new() };
+        let mut graph =
+            Self { reads: BTreeMap::new(), after: BTreeMap::new(), next: BTreeMap::new(), edges: BTreeMap::new() };
         let certain = estate.roots.iter().filter(|root| root.kind == RootKind::Certain);
         let keys: Vec<&RootKey> = certain.map(|root| &root.key).collect();
         let known: BTreeSet<&RootKey> = keys.iter().copied().collect();
@@ -105,7 +109,10 @@ impl<'a> Graph<'a> {
         within: &BTreeMap<&'a RootKey, usize>,
     ) -> Vec<RootKey> {
         let sources = sources.get(key).into_iter().flatten();
-        sources.filter(|source| within.contains_key(*source) && **source != key).map(|source| (*source).clone()).collect()
+        sources
+            .filter(|source| within.contains_key(*source) && **source != key)
+            .map(|source| (*source).clone())
+            .collect()
     }
 
     /// The strongest class of what each root reads. A root without a plan passes on that something may change, once
@@ -140,4 +147,4 @@ impl<'a> Graph<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,6 +2,7 @@
 
 use super::super::fixture::{edges, estate, read, s3, waves, with};
 use super::*;
+use crate::domain::config::ToolKind;
 
 const NONE: &[&str] = &[];
 
@@ -33,7 +34,8 @@ fn a_backend_makes_a_root_and_a_provider_only_a_probable_one() {
 #[test]
 fn folder_names_prove_nothing_except_examples_of_modules_and_fixtures() {
     let backend = s3("k");
-    let dirs = ["test/vpc", "policies/templates", "environments/example", "modules/x/examples/y", "pkg/tests/fixtures/a"];
+    let dirs =
+        ["test/vpc", "policies/templates", "environments/example", "modules/x/examples/y", "pkg/tests/fixtures/a"];
     let paths: Vec<String> = dirs.iter().map(|dir| format!("{dir}/main.tf")).collect();
     let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), backend.as_str())).collect();
     let found = check(&files, &["environments/example", "policies/templates", "test/vpc"], NONE);
@@ -71,8 +73,11 @@ fn overrides_win_and_two_blocks_are_said() {
     assert_eq!(found.roots[0].state.as_str(), "local:r/two");
     let found = check(&[("r/a.tf", &local("one")), ("r/b.tf", &local("two"))], &["r"], NONE);
     assert!(found.holes[0].what.contains("second"));
-    let found = check(&[("r/x.tf", &local("one")), ("r/x.tofu", &local("two"))], &["r"], NONE);
-    assert_eq!(found.roots[0].state.as_str(), "local:r/two");
+    let (one, two) = (local("one"), local("two"));
+    let twins = [("r/x.tf", one.as_str()), ("r/x.tofu", two.as_str())];
+    assert_eq!(check(&twins, &["r"], NONE).roots[0].state.as_str(), "local:r/two");
+    let terraform = with(RootSettings { tool: Some(ToolKind::Terraform), ..RootSettings::default() });
+    assert_eq!(estate(&twins, &terraform).1.roots[0].state.as_str(), "local:r/one");
 }
 
 #[test]
@@ -84,7 +89,8 @@ fn what_is_unreadable_hides_only_itself() {
     let found = check(&[&base[..], &[("a/terraform.tfvars", "\0GITCRYPT\0")]].concat(), &["a", "net"], &["a -> net?"]);
     assert!(found.roots[0].state_known);
     assert!(found.holes.iter().any(|hole| hole.path == "a/terraform.tfvars"));
-    let found = check(&[&base[..], &[("a/common.auto.tfvars", "->../gone.tfvars")]].concat(), &["a", "net"], &["a -> net?"]);
+    let found =
+        check(&[&base[..], &[("a/common.auto.tfvars", "->../gone.tfvars")]].concat(), &["a", "net"], &["a -> net?"]);
     assert!(found.holes.iter().any(|hole| hole.what.contains("nothing")));
 }
 
@@ -92,9 +98,15 @@ fn what_is_unreadable_hides_only_itself() {
 fn reads_in_modules_are_evaluated_with_the_callers_arguments() {
     let call = |env: &str| {
         let local = format!("locals {{\n  env = \"{env}\"\n}}\n");
-        format!("{}{local}module \"app\" {{\n  source = \"../../modules/app\"\n  env = local.env\n}}\n", s3(&format!("app/{env}")))
+        format!(
+            "{}{local}module \"app\" {{\n  source = \"../../modules/app\"\n  env = local.env\n}}\n",
+            s3(&format!("app/{env}"))
+        )
     };
-    let module = format!("variable \"env\" {{}}\n{}output \"o\" {{\n  value = data.terraform_remote_state.net.outputs.id\n}}\n", read("net/${var.env}.tfstate"));
+    let module = format!(
+        "variable \"env\" {{}}\n{}output \"o\" {{\n  value = data.terraform_remote_state.net.outputs.id\n}}\n",
+        read("net/${var.env}.tfstate")
+    );
     let (dev, prod, net_dev, net_prod) = (call("dev"), call("prod"), s3("net/dev.tfstate"), s3("net/prod.tfstate"));
     let found = check(
         &[
@@ -113,11 +125,16 @@ fn reads_in_modules_are_evaluated_with_the_callers_arguments() {
 
 #[test]
 fn a_workspace_in_the_key_is_one_segment() {
-    let owner = |prefix: &str| format!("terraform {{\n  backend \"s3\" {{\n    bucket = \"b\"\n    key = \"terraform.tfstate\"\n    workspace_key_prefix = \"{prefix}\"\n  }}\n}}\n");
+    let owner = |prefix: &str| {
+        format!(
+            "terraform {{\n  backend \"s3\" {{\n    bucket = \"b\"\n    key = \"terraform.tfstate\"\n    workspace_key_prefix = \"{prefix}\"\n  }}\n}}\n"
+        )
+    };
     let owners = [owner("acc"), owner("acc/net"), owner("acc/net/core")];
     for key in ["acc/net/${terraform.workspace}/terraform.tfstate", "acc/net/live/terraform.tfstate"] {
         let app = format!("{}{}", s3("app"), read(key));
-        let files = [("a/m.tf", owners[0].as_str()), ("app/m.tf", &app), ("c/m.tf", &owners[2]), ("net/m.tf", &owners[1])];
+        let files =
+            [("a/m.tf", owners[0].as_str()), ("app/m.tf", &app), ("c/m.tf", &owners[2]), ("net/m.tf", &owners[1])];
         check(&files, &["a", "app", "c", "net"], &["app -> net"]);
     }
 }
@@ -125,7 +142,9 @@ fn a_workspace_in_the_key_is_one_segment() {
 #[test]
 fn roots_that_differ_only_in_their_workspace_are_no_owners() {
     let gcs = |dir: &str| {
-        format!("terraform {{\n  backend \"gcs\" {{\n    bucket = \"b\"\n    prefix = \"plat\"\n  }}\n}}\nvariable \"e\" {{}}\ndata \"terraform_remote_state\" \"{dir}\" {{\n  backend = \"gcs\"\n  workspace = \"main-${{var.e}}\"\n  config = {{ bucket = \"b\", prefix = \"plat\" }}\n}}\n")
+        format!(
+            "terraform {{\n  backend \"gcs\" {{\n    bucket = \"b\"\n    prefix = \"plat\"\n  }}\n}}\nvariable \"e\" {{}}\ndata \"terraform_remote_state\" \"{dir}\" {{\n  backend = \"gcs\"\n  workspace = \"main-${{var.e}}\"\n  config = {{ bucket = \"b\", prefix = \"plat\" }}\n}}\n"
+        )
     };
     let (a, b) = (gcs("a"), gcs("b"));
     let found = check(&[("a/m.tf", &a), ("b/m.tf", &b)], &["a", "b"], NONE);
@@ -135,7 +154,10 @@ fn roots_that_differ_only_in_their_workspace_are_no_owners() {
 
 #[test]
 fn backend_files_found_by_naming_give_probable_edges() {
-    let app = format!("{}variable \"stack\" {{}}\nvariable \"net_stack\" {{\n  default = null\n}}\ndata \"terraform_remote_state\" \"n\" {{\n  backend = \"s3\"\n  config = {{ bucket = var.b, key = \"${{coalesce(var.net_stack, var.stack)}}/net.tfstate\" }}\n}}\n", s3("app"));
+    let app = format!(
+        "{}variable \"stack\" {{}}\nvariable \"net_stack\" {{\n  default = null\n}}\ndata \"terraform_remote_state\" \"n\" {{\n  backend = \"s3\"\n  config = {{ bucket = var.b, key = \"${{coalesce(var.net_stack, var.stack)}}/net.tfstate\" }}\n}}\n",
+        s3("app")
+    );
     let empty = "terraform {\n  backend \"s3\" {}\n}\n";
     let files = [
         ("app/main.tf", app.as_str()),
@@ -172,19 +194,31 @@ fn configured_backend_and_var_files_are_certain() {
 #[test]
 fn for_each_over_a_map_of_states() {
     let app = |hub: bool| {
-        format!("{}variable \"hub\" {{\n  default = {hub}\n}}\nlocals {{\n  nets = {{ a = {{ key = \"a/net.tfstate\" }}, b = {{ key = \"b/net.tfstate\" }} }}\n  on = {{ for k, v in local.nets : k => v if !var.hub }}\n}}\ndata \"terraform_remote_state\" \"n\" {{\n  for_each = local.on\n  backend = \"s3\"\n  config = {{ bucket = \"b\", key = lookup(each.value, \"key\") }}\n}}\n", s3("b/net.tfstate"))
+        format!(
+            "{}variable \"hub\" {{\n  default = {hub}\n}}\nlocals {{\n  nets = {{ a = {{ key = \"a/net.tfstate\" }}, b = {{ key = \"b/net.tfstate\" }} }}\n  on = {{ for k, v in local.nets : k => v if !var.hub }}\n}}\ndata \"terraform_remote_state\" \"n\" {{\n  for_each = local.on\n  backend = \"s3\"\n  config = {{ bucket = \"b\", key = lookup(each.value, \"key\") }}\n}}\n",
+            s3("b/net.tfstate")
+        )
     };
     let net = s3("a/net.tfstate");
     check(&[("a/m.tf", &net), ("b/m.tf", &app(false))], &["a", "b"], &["b -> a"]);
     check(&[("a/m.tf", &net), ("b/m.tf", &app(true))], &["a", "b"], NONE);
-    let counted = format!("{}{}", s3("app"), read("a/net.tfstate").replace("backend =", "count = var.hub ? 1 : 0\n  backend ="));
-    check(&[("a/m.tf", &net), ("b/m.tf", &format!("variable \"hub\" {{\n  default = false\n}}\n{counted}"))], &["a", "b"], NONE);
+    let counted =
+        format!("{}{}", s3("app"), read("a/net.tfstate").replace("backend =", "count = var.hub ? 1 : 0\n  backend ="));
+    check(
+        &[("a/m.tf", &net), ("b/m.tf", &format!("variable \"hub\" {{\n  default = false\n}}\n{counted}"))],
+        &["a", "b"],
+        NONE,
+    );
     check(&[("a/m.tf", &net), ("b/m.tf", &format!("variable \"hub\" {{}}\n{counted}"))], &["a", "b"], &["b -> a"]);
 }
 
 #[test]
 fn key_alone_is_enough_with_one_owner_and_never_with_two() {
-    let app = format!("{}{}", s3("app"), read("certs/${var.e}/x.tfstate").replace("\"b\"", "data.terraform_remote_state.boot.outputs.bucket"));
+    let app = format!(
+        "{}{}",
+        s3("app"),
+        read("certs/${var.e}/x.tfstate").replace("\"b\"", "data.terraform_remote_state.boot.outputs.bucket")
+    );
     let (one, two) = (s3("certs/dev/x.tfstate"), s3("certs/prod/x.tfstate"));
     check(&[("app/m.tf", &app), ("c1/m.tf", &one)], &["app", "c1"], &["app -> c1?"]);
     let found = check(&[("app/m.tf", &app), ("c1/m.tf", &one), ("c2/m.tf", &two)], &["app", "c1", "c2"], NONE);
@@ -202,28 +236,51 @@ fn reads_of_nobody_of_oneself_and_of_shared_states() {
     let (app, net) = (format!("{}{}", s3("app"), read("n")), s3("n"));
     let found = check(&[("app/m.tf", &app), ("n1/m.tf", &net), ("n2/m.tf", &net)], &["app", "n1", "n2"], NONE);
     assert_eq!((found.shared_states.len(), found.external.len()), (1, 0));
-    let unknown = format!("{}data \"terraform_remote_state\" \"x\" {{\n  for_each = var.states\n  backend = try(each.value.type, \"azurerm\")\n}}\n", s3("a"));
+    let unknown = format!(
+        "{}data \"terraform_remote_state\" \"x\" {{\n  for_each = var.states\n  backend = try(each.value.type, \"azurerm\")\n}}\n",
+        s3("a")
+    );
     assert!(check(&[("a/m.tf", &unknown)], &["a"], NONE).holes[0].what.contains("type"));
 }
 
 #[test]
 fn local_paths_are_relative_to_the_root_and_path_module_to_the_module() {
     let local = "terraform {\n  backend \"local\" {}\n}\n";
-    let module = |path: &str| format!("data \"terraform_remote_state\" \"n\" {{\n  backend = \"local\"\n  config = {{ path = \"{path}\" }}\n}}\n");
-    let app = format!("{local}module \"m\" {{\n  for_each = {{}}\n  source = \"../../modules/m\"\n}}\n").replace("  for_each = {}\n", "");
-    for (path, source) in [("../net/terraform.tfstate", "live/net"), ("${path.module}/../net/terraform.tfstate", "modules/net")] {
+    let module = |path: &str| {
+        format!(
+            "data \"terraform_remote_state\" \"n\" {{\n  backend = \"local\"\n  config = {{ path = \"{path}\" }}\n}}\n"
+        )
+    };
+    let app = format!("{local}module \"m\" {{\n  for_each = {{}}\n  source = \"../../modules/m\"\n}}\n")
+        .replace("  for_each = {}\n", "");
+    for (path, source) in
+        [("../net/terraform.tfstate", "live/net"), ("${path.module}/../net/terraform.tfstate", "modules/net")]
+    {
         let m = module(path);
-        let files = [("live/app/m.tf", app.as_str()), ("live/net/m.tf", local), ("modules/m/m.tf", &m), ("modules/net/m.tf", local)];
+        let files = [
+            ("live/app/m.tf", app.as_str()),
+            ("live/net/m.tf", local),
+            ("modules/m/m.tf", &m),
+            ("modules/net/m.tf", local),
+        ];
         check(&files, &["live/app", "live/net", "modules/net"], &[&format!("live/app -> {source}")]);
     }
 }
 
 #[test]
 fn clouds_and_tfe_outputs_are_one_graph() {
-    let cloud = "terraform {\n  cloud {\n    organization = \"o\"\n    workspaces {\n      name = \"vpc-dev\"\n    }\n  }\n}\n";
-    let app = format!("{}variable \"env\" {{\n  default = \"dev\"\n}}\ndata \"tfe_outputs\" \"v\" {{\n  organization = \"o\"\n  workspace = \"vpc-${{var.env}}\"\n}}\n", s3("a"));
+    let cloud =
+        "terraform {\n  cloud {\n    organization = \"o\"\n    workspaces {\n      name = \"vpc-dev\"\n    }\n  }\n}\n";
+    let app = format!(
+        "{}variable \"env\" {{\n  default = \"dev\"\n}}\ndata \"tfe_outputs\" \"v\" {{\n  organization = \"o\"\n  workspace = \"vpc-${{var.env}}\"\n}}\n",
+        s3("a")
+    );
     let json = r#"{"terraform":{"backend":{"local":{"path":"/home/dev/x.tfstate"}}},"data":{"terraform_remote_state":{"n":{"backend":"remote","config":{"organization":"o","workspaces":{"name":"vpc-dev"}}}}}}"#;
-    let found = check(&[("app/m.tf", &app), ("cdk/cdk.tf.json", json), ("vpc/m.tf", cloud)], &["app", "cdk", "vpc"], &["app -> vpc", "cdk -> vpc"]);
+    let found = check(
+        &[("app/m.tf", &app), ("cdk/cdk.tf.json", json), ("vpc/m.tf", cloud)],
+        &["app", "cdk", "vpc"],
+        &["app -> vpc", "cdk -> vpc"],
+    );
     assert_eq!(found.roots[1].state.as_str(), "local:/home/dev/x.tfstate");
 }
 
@@ -237,7 +294,8 @@ fn a_backend_written_at_run_time_is_no_root_and_ignores_hold() {
 
 #[test]
 fn each_workspace_of_the_settings_is_a_root() {
-    let config = with(RootSettings { workspaces: vec!["blue".to_owned(), "green".to_owned()], ..RootSettings::default() });
+    let config =
+        with(RootSettings { workspaces: vec!["blue".to_owned(), "green".to_owned()], ..RootSettings::default() });
     let app = format!("{}{}", s3("app"), read("env:/${terraform.workspace}/net"));
     let (_, estate) = estate(&[("app/m.tf", &app), ("net/m.tf", &s3("net"))], &config);
     assert_eq!(edges(&estate), ["app:blue -> net:blue", "app:green -> net:green"]);
@@ -246,9 +304,18 @@ fn each_workspace_of_the_settings_is_a_root() {
 #[test]
 fn outputs_are_none_only_when_the_whole_object_is_used() {
     for (body, outputs) in [
-        ("resource \"a\" \"b\" {\n  c = data.terraform_remote_state.net.outputs.x\n  d = data.terraform_remote_state.net.outputs[\"y\"]\n}\n", Some(vec!["x", "y"])),
-        ("locals {\n  n = data.terraform_remote_state.net.outputs\n}\nresource \"a\" \"b\" {\n  c = local.n.x\n}\n", Some(vec!["x"])),
-        ("locals {\n  n = data.terraform_remote_state.net.outputs\n}\nresource \"a\" \"b\" {\n  c = local.n\n}\n", None),
+        (
+            "resource \"a\" \"b\" {\n  c = data.terraform_remote_state.net.outputs.x\n  d = data.terraform_remote_state.net.outputs[\"y\"]\n}\n",
+            Some(vec!["x", "y"]),
+        ),
+        (
+            "locals {\n  n = data.terraform_remote_state.net.outputs\n}\nresource \"a\" \"b\" {\n  c = local.n.x\n}\n",
+            Some(vec!["x"]),
+        ),
+        (
+            "locals {\n  n = data.terraform_remote_state.net.outputs\n}\nresource \"a\" \"b\" {\n  c = local.n\n}\n",
+            None,
+        ),
         ("resource \"a\" \"b\" {\n  c = data.terraform_remote_state.net.outputs[var.k]\n}\n", None),
         ("", Some(vec![])),
     ] {
@@ -257,4 +324,56 @@ fn outputs_are_none_only_when_the_whole_object_is_used() {
         let wanted: Option<Vec<String>> = outputs.map(|names| names.into_iter().map(str::to_owned).collect());
         assert_eq!(found.edges[0].outputs, wanted, "{body}");
     }
+}
+
+#[test]
+fn each_in_an_argument_is_that_of_the_call() {
+    let call = "module \"m\" {\n  for_each = toset([\"a\", \"b\"])\n  source = \"../m\"\n  k = each.key\n}\n";
+    let app = format!("{}{call}", s3("app"));
+    let module = format!("variable \"k\" {{}}\n{}", read("${var.k}/net"));
+    let (a, b) = (s3("a/net"), s3("b/net"));
+    let files = [("a/m.tf", a.as_str()), ("app/m.tf", &app), ("b/m.tf", &b), ("m/m.tf", &module)];
+    check(&files, &["a", "app", "b"], &["app -> a", "app -> b"]);
+}
+
+#[test]
+fn code_that_grows_without_end_is_unknown_soon() {
+    let mut text = format!("{}{}", s3("a"), read("${local.t60}/x"));
+    text.push_str("locals {\n  t0 = \"xxxxxxxx\"\n  l0 = [1, 2]\n  d0 = local.d1\n");
+    for at in 1..=60 {
+        text.push_str(
+            &[
+                "  t",
+                &at.to_string(),
+                " = \"${local.t",
+                &(at - 1).to_string(),
+                "}${local.t",
+                &(at - 1).to_string(),
+                "}\"\n",
+            ]
+            .concat(),
+        );
+        text.push_str(
+            &["  l", &at.to_string(), " = [local.l", &(at - 1).to_string(), ", local.l", &(at - 1).to_string(), "]\n"]
+                .concat(),
+        );
+    }
+    for at in 1..5_000 {
+        text.push_str(&["  d", &at.to_string(), " = local.d", &(at + 1).to_string(), "\n"].concat());
+    }
+    text.push_str("}\nresource \"a\" \"b\" {\n  x = [file(local.l60[0][0]), file(\"${local.d0}\")]\n}\n");
+    let found = check(&[("a/m.tf", &text)], &["a"], NONE);
+    assert!(!found.holes.is_empty());
+}
+
+#[test]
+fn an_unknown_owner_is_no_owner_and_calls_that_lead_nowhere_are_said() {
+    let tags =
+        "terraform {\n  cloud {\n    organization = \"o\"\n    workspaces {\n      tags = [\"vpc\"]\n    }\n  }\n}\n";
+    let app = format!(
+        "{}data \"tfe_outputs\" \"v\" {{\n  organization = \"o\"\n  workspace = \"vpc-${{var.env}}\"\n}}\nmodule \"gone\" {{\n  source = \"../gone\"\n}}\n",
+        s3("a")
+    );
+    let found = check(&[("app/m.tf", &app), ("vpc/m.tf", tags)], &["app", "vpc"], NONE);
+    assert_eq!(found.holes.len(), 2, "{:?}", found.holes);
 }
