@@ -181,7 +181,6 @@ pub enum LockMode {
 impl RepoConfig {
     /// The settings of a root's directory: the first match wins over the top, key by key.
     pub fn for_root(&self, dir: &str) -> RootSettings {
-<<<<<<< HEAD
         let Some((_, first)) = self.matches.iter().find(|(pattern, _)| glob::fits(pattern, dir)) else {
             return self.top.clone();
         };
@@ -195,19 +194,10 @@ impl RepoConfig {
             var_files: list(&first.var_files, &self.top.var_files),
             backend_config: list(&first.backend_config, &self.top.backend_config),
         }
-=======
-        let _ = dir;
-        unimplemented!()
->>>>>>> part-estate
     }
 
     /// Whether a directory is ignored.
     pub fn ignores(&self, dir: &str) -> bool {
-<<<<<<< HEAD
         self.ignore.iter().any(|pattern| glob::fits(pattern, dir))
-=======
-        let _ = dir;
-        unimplemented!()
->>>>>>> part-estate
     }
 }
