@@ -301,7 +301,8 @@ async fn webhooks_are_as_github_describes_them() {
     assert_eq!(dismissed.1["review"]["state"], "dismissed");
 }
 
-#[tokio::test]
+// The git program blocks its thread, so the server needs another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn git_clones_and_pushes_over_http() {
     let stage = Stage::new().await;
     let (number, before) = stage.open();
