@@ -257,9 +257,6 @@ pub struct PullPage {
     items: Vec<Item>,
     checks: Vec<Check>,
     reasons: Vec<String>,
-    open: bool,
-    draft: bool,
-    merged: bool,
     writes: bool,
     own: bool,
     /// What went wrong with the last deed.
@@ -293,14 +290,20 @@ impl PullPage {
             items: conversation(repo, pull),
             checks: checks(repo, pull),
             reasons,
-            open: pull.is_open(),
-            draft: pull.state == PullState::Draft,
-            merged: pull.merged.is_some(),
             writes,
             own: pull.author == shell.viewer,
             flash: String::new(),
             draft_text: String::new(),
         })
+    }
+    fn open(&self) -> bool {
+        self.draft() || self.head.badge.0 == "open"
+    }
+    fn draft(&self) -> bool {
+        self.head.badge.0 == "draft"
+    }
+    fn merged(&self) -> bool {
+        self.head.badge.0 == "merged"
     }
     fn fails(&self) -> usize {
         self.checks.iter().filter(|check| check.kind == "bad").count()
