@@ -259,6 +259,19 @@ async fn every_answer_is_as_github_describes_it() {
         stage.call("GET", path, &mira, Value::Null).await;
     }
     stage.call("GET", "/installation/repositories", &app, Value::Null).await;
+    let (code, _) = stage.call("DELETE", &comment_path, &app, Value::Null).await;
+    assert_eq!(code, 204);
+    assert_eq!(stage.call("GET", &comment_path, &app, Value::Null).await.0, 404);
+    assert_eq!(stage.raw("GET", &format!("/api/v3{base}"), &app, &Value::Null).await.1["full_name"], REPO);
+}
+
+#[tokio::test]
+async fn a_comment_is_folded_away_by_graphql() {
+    let stage = Stage::new().await;
+    let (number, _) = stage.open();
+    let app = stage.installation_token().await;
+    let path = format!("/repos/{REPO}/issues/{number}/comments");
+    let (_, comment) = stage.call("POST", &path, &app, json!({"body": "a note"})).await;
     for (path, subject, errs) in [("/graphql", &comment["node_id"], false), ("/api/graphql", &json!("IC_none"), true)] {
         let query = "mutation($input: MinimizeCommentInput!) { minimizeComment(input: $input) { clientMutationId } }";
         let body = json!({"query": query, "variables": {"input": {"subjectId": subject, "classifier": "OUTDATED"}}});
@@ -266,10 +279,6 @@ async fn every_answer_is_as_github_describes_it() {
         assert_eq!((code, said["errors"].is_array()), (200, errs), "{said}");
     }
     assert_eq!(stage.sandbox.comments(REPO, number).unwrap()[0].minimized.as_deref(), Some("outdated"));
-    let (code, _) = stage.call("DELETE", &comment_path, &app, Value::Null).await;
-    assert_eq!(code, 204);
-    assert_eq!(stage.call("GET", &comment_path, &app, Value::Null).await.0, 404);
-    assert_eq!(stage.raw("GET", &format!("/api/v3{base}"), &app, &Value::Null).await.1["full_name"], REPO);
 }
 
 #[tokio::test]
