@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::git::{Git, Signature};
 use super::refusal::{Answer, Refusal};
 use super::shape::{self, Base};
-use super::world::{APP_ID, INSTALLATION_ID, Kind, Repo, Role, State, Visibility, World, now, seconds};
+use super::world::{APP_ID, Account, INSTALLATION_ID, Kind, Repo, Role, State, Visibility, World, now, seconds};
 
 pub mod check;
 pub mod pull;
@@ -58,7 +58,7 @@ impl State {
 
     /// A signature of an account's commits.
     pub fn signature(&self, login: &str) -> Signature {
-        let email = self.account(login).map_or_else(|_| format!("{login}@users.sandbox.invalid"), |a| a.email());
+        let email = self.account(login).map_or_else(|_| format!("{login}@users.sandbox.invalid"), Account::email);
         Signature { name: login.to_owned(), email, seconds: seconds() }
     }
 }

@@ -10,6 +10,7 @@ use super::refusal::{Answer, Refusal};
 use super::world::{PullState, Role, State, World};
 
 mod markdown;
+mod talk;
 mod view;
 
 use view::{FilesPage, HomePage, PullPage, RepoPage, RunPage, Shell, TextPage};

@@ -61,9 +61,9 @@ pub fn serve(world: &World, call: &Call) -> Answer<Reply> {
     }
     let kind = if advertise { "advertisement" } else { "result" };
     let mut bytes = Vec::new();
-    if advertise && call.header("git-protocol").is_none_or(|version| !version.contains("version=2"))
-        || advertise && least == Role::Write
-    {
+    // Version 2 needs no banner, and knows no pushes.
+    let two = least == Role::Read && call.header("git-protocol").is_some_and(|version| version.contains("version=2"));
+    if advertise && !two {
         let line = format!("# service={service}\n");
         bytes.extend_from_slice(format!("{:04x}{line}0000", line.len() + 4).as_bytes());
     }

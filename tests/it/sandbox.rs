@@ -1,6 +1,8 @@
 //! The sandbox forge as its clients see it: octocrab as the App, git over HTTP, webhooks with their signatures, and
 //! every body held against GitHub's own description.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -264,6 +266,22 @@ async fn every_answer_is_as_github_describes_it() {
 }
 
 #[tokio::test]
+async fn a_comment_is_folded_away_by_graphql() {
+    let stage = Stage::new().await;
+    let (number, _) = stage.open();
+    let app = stage.installation_token().await;
+    let path = format!("/repos/{REPO}/issues/{number}/comments");
+    let (_, comment) = stage.call("POST", &path, &app, json!({"body": "a note"})).await;
+    for (path, subject, errs) in [("/graphql", &comment["node_id"], false), ("/api/graphql", &json!("IC_none"), true)] {
+        let query = "mutation($input: MinimizeCommentInput!) { minimizeComment(input: $input) { clientMutationId } }";
+        let body = json!({"query": query, "variables": {"input": {"subjectId": subject, "classifier": "OUTDATED"}}});
+        let (code, said) = stage.raw("POST", path, &app, &body).await;
+        assert_eq!((code, said["errors"].is_array()), (200, errs), "{said}");
+    }
+    assert_eq!(stage.sandbox.comments(REPO, number).unwrap()[0].minimized.as_deref(), Some("outdated"));
+}
+
+#[tokio::test]
 async fn webhooks_are_as_github_describes_them() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();
@@ -301,7 +319,8 @@ async fn webhooks_are_as_github_describes_them() {
     assert_eq!(dismissed.1["review"]["state"], "dismissed");
 }
 
-#[tokio::test]
+// The git program blocks its thread, so the server needs another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn git_clones_and_pushes_over_http() {
     let stage = Stage::new().await;
     let (number, before) = stage.open();
@@ -412,4 +431,30 @@ async fn what_a_token_may_not_see_is_not_there() {
     assert_eq!(stage.raw("GET", "/app", "aa.bb.cc", &Value::Null).await.0, 401);
     stage.sandbox.expire_tokens();
     assert_eq!(stage.raw("GET", &pull, &app, &Value::Null).await.0, 401);
+}
+
+#[tokio::test]
+async fn the_pages_work_by_forms() {
+    let stage = Stage::new().await;
+    let (number, _) = stage.open();
+    stage.sandbox.protect(REPO, "main", &["tidegate/apply"]).unwrap();
+    stage.sandbox.comment(REPO, number, "lin", "> [!CAUTION]\n> dies\n\n<script>no()</script>").unwrap();
+    let page = format!("{}/{REPO}/pull/{number}", stage.sandbox.url());
+    let look =
+        || async { stage.http.get(&page).header("cookie", "viewer=lin").send().await.unwrap().text().await.unwrap() };
+    let html = look().await;
+    assert!(html.contains("markdown-alert-caution") && !html.contains("no()"), "{html}");
+    assert!(html.contains("disabled title=\"Required status check"), "{html}");
+    let deed = |deed: &str, form: &'static str| {
+        let request = stage.http.post(format!("{page}/{deed}")).header("cookie", "viewer=lin");
+        request.header("content-type", "application/x-www-form-urlencoded").body(form).send()
+    };
+    assert_eq!(deed("merge", "").await.unwrap().status(), 405);
+    deed("comment", "body=tidegate+plan%0D%0Anow").await.unwrap();
+    deed("approve", "").await.unwrap();
+    let html = look().await;
+    assert!(html.contains("approved these changes") && html.contains("tidegate plan"), "{html}");
+    assert_eq!(stage.sandbox.comments(REPO, number).unwrap()[1].body, "tidegate plan\nnow");
+    let hidden = stage.http.get(&page).header("cookie", "viewer=reader").send().await.unwrap();
+    assert_eq!(hidden.status(), 404);
 }

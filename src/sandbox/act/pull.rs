@@ -156,7 +156,7 @@ impl State {
             && *base == tip
             && *of == head
         {
-            let state = word(found, pull, *clean);
+            let state = word(found, pull);
             return Ok(Depth { mergeable: Some(*clean), mergeable_state: state });
         }
         let clean = found.git.try_merge(&tip, &head)? != Merged::Conflict;
@@ -296,10 +296,10 @@ impl State {
     }
 }
 
-fn word(repo: &Repo, pull: &Pull, clean: bool) -> &'static str {
+fn word(repo: &Repo, pull: &Pull) -> &'static str {
     if pull.state == PullState::Draft {
         "draft"
-    } else if !clean {
+    } else if matches!(pull.mergeable, Some((_, _, false))) {
         "dirty"
     } else if !missing(repo, pull).is_empty() {
         "blocked"

@@ -3,12 +3,12 @@
 use askama::Template;
 
 use super::markdown;
+use super::talk::{Check, Item, checks, conversation, kind_of};
 use crate::sandbox::act::pull::missing;
 use crate::sandbox::git::Entry;
 use crate::sandbox::http::Call;
 use crate::sandbox::refusal::{Answer, Refusal};
-use crate::sandbox::shape::check::newest;
-use crate::sandbox::world::{BOT, CheckRun, Pull, PullState, Reaction, Repo, Role, State};
+use crate::sandbox::world::{Pull, PullState, Repo, Role, State};
 
 /// The header of every page.
 #[derive(Clone, Debug)]
@@ -53,7 +53,8 @@ pub fn words(refusal: &Refusal) -> String {
     detail.filter(|text| !text.is_empty()).unwrap_or_else(|| refusal.message.clone())
 }
 
-fn ago(at: &str) -> String {
+/// How long ago, in words.
+pub fn ago(at: &str) -> String {
     let Ok(then) = at.parse::<jiff::Timestamp>() else { return at.to_owned() };
     let seconds = jiff::Timestamp::now().as_second() - then.as_second();
     match seconds {
@@ -185,69 +186,6 @@ impl Head {
     }
 }
 
-/// One thing in the conversation.
-pub struct Item {
-    place: u64,
-    kind: &'static str,
-    author: String,
-    bot: bool,
-    hue: u32,
-    when: String,
-    at: String,
-    text: String,
-    html: String,
-    reactions: Vec<(&'static str, usize, String)>,
-    minimized: Option<String>,
-}
-
-impl Item {
-    fn new(place: u64, kind: &'static str, author: &str, at: &str) -> Self {
-        Self {
-            place,
-            kind,
-            author: author.strip_suffix("[bot]").unwrap_or(author).to_owned(),
-            bot: author == BOT,
-            hue: hue(author),
-            when: ago(at),
-            at: at.to_owned(),
-            text: String::new(),
-            html: String::new(),
-            reactions: Vec::new(),
-            minimized: None,
-        }
-    }
-    fn letter(&self) -> String {
-        self.author.chars().take(1).collect::<String>().to_uppercase()
-    }
-}
-
-fn reactions(all: &[Reaction]) -> Vec<(&'static str, usize, String)> {
-    let signs = [
-        ("+1", "👍"),
-        ("-1", "👎"),
-        ("laugh", "😄"),
-        ("confused", "😕"),
-        ("heart", "❤️"),
-        ("hooray", "🎉"),
-        ("rocket", "🚀"),
-        ("eyes", "👀"),
-    ];
-    let of = |(content, sign): (&str, &'static str)| {
-        let who: Vec<&str> = all.iter().filter(|one| one.content == content).map(|one| one.login.as_str()).collect();
-        (sign, who.len(), who.join(", "))
-    };
-    signs.into_iter().map(of).filter(|(_, count, _)| *count > 0).collect()
-}
-
-/// One line of the merge box.
-pub struct Check {
-    name: String,
-    kind: &'static str,
-    title: String,
-    link: String,
-    required: bool,
-}
-
 /// A pull's conversation.
 #[derive(Template)]
 #[template(path = "sandbox/pull.html")]
@@ -257,9 +195,6 @@ pub struct PullPage {
     items: Vec<Item>,
     checks: Vec<Check>,
     reasons: Vec<String>,
-    open: bool,
-    draft: bool,
-    merged: bool,
     writes: bool,
     own: bool,
     /// What went wrong with the last deed.
@@ -293,14 +228,20 @@ impl PullPage {
             items: conversation(repo, pull),
             checks: checks(repo, pull),
             reasons,
-            open: pull.is_open(),
-            draft: pull.state == PullState::Draft,
-            merged: pull.merged.is_some(),
             writes,
             own: pull.author == shell.viewer,
             flash: String::new(),
             draft_text: String::new(),
         })
+    }
+    fn open(&self) -> bool {
+        self.draft() || self.head.badge.0 == "open"
+    }
+    fn draft(&self) -> bool {
+        self.head.badge.0 == "draft"
+    }
+    fn merged(&self) -> bool {
+        self.head.badge.0 == "merged"
     }
     fn fails(&self) -> usize {
         self.checks.iter().filter(|check| check.kind == "bad").count()
@@ -308,102 +249,6 @@ impl PullPage {
     fn waits(&self) -> usize {
         self.checks.iter().filter(|check| check.kind == "wait").count()
     }
-}
-
-fn conversation(repo: &Repo, pull: &Pull) -> Vec<Item> {
-    let mut first = Item::new(pull.id, "comment", &pull.author, &pull.created_at);
-    first.html = pull
-        .body
-        .as_deref()
-        .map_or_else(|| "<p class=\"quiet\">No description provided.</p>".to_owned(), markdown::render);
-    let mut items = vec![first];
-    for comment in repo.comments.iter().filter(|comment| comment.number == pull.number) {
-        let mut item = Item::new(comment.id, "comment", &comment.author, &comment.created_at);
-        item.html = markdown::render(&comment.body);
-        item.reactions = reactions(&comment.reactions);
-        item.minimized.clone_from(&comment.minimized);
-        if comment.updated_at != comment.created_at {
-            item.text = "edited".into();
-        }
-        items.push(item);
-    }
-    for review in pull.reviews.iter().filter(|review| review.state != "PENDING") {
-        let (kind, text) = match review.state.as_str() {
-            "APPROVED" => ("approved", "approved these changes"),
-            "CHANGES_REQUESTED" => ("rejected", "requested changes"),
-            "DISMISSED" => ("event", "reviewed; the review was dismissed"),
-            _ => ("event", "reviewed"),
-        };
-        let mut item = Item::new(review.id, kind, &review.author, &review.at);
-        item.text = text.into();
-        if !review.body.is_empty() {
-            item.html = markdown::render(&review.body);
-        }
-        items.push(item);
-    }
-    for event in &pull.happenings {
-        let kind = if event.text.starts_with("merged") { "merged" } else { "event" };
-        let mut item = Item::new(event.after, kind, &event.login, &event.at);
-        item.text.clone_from(&event.text);
-        items.push(item);
-    }
-    items.sort_by_key(|item| item.place);
-    items
-}
-
-fn kind_of(run: &CheckRun) -> &'static str {
-    match run.conclusion.as_deref() {
-        Some("success") => "good",
-        Some("neutral" | "skipped") => "skip",
-        Some(_) => "bad",
-        None => "wait",
-    }
-}
-
-fn checks(repo: &Repo, pull: &Pull) -> Vec<Check> {
-    let required = repo.protections.get(&pull.base).map(|rule| rule.checks.clone()).unwrap_or_default();
-    let mut shown: Vec<Check> = Vec::new();
-    for run in repo.runs.iter().rev().filter(|run| run.sha == pull.head_sha) {
-        if shown.iter().all(|check| check.name != run.name) {
-            shown.push(Check {
-                name: run.name.clone(),
-                kind: kind_of(run),
-                title: run.output[0]
-                    .clone()
-                    .unwrap_or_else(|| run.conclusion.clone().unwrap_or_else(|| run.status.clone())),
-                link: web(run.details_url.as_deref())
-                    .unwrap_or_else(|| format!("/{}/runs/{}", repo.full_name(), run.id)),
-                required: required.contains(&run.name),
-            });
-        }
-    }
-    for status in newest(repo, &pull.head_sha) {
-        let kind = match status.state.as_str() {
-            "success" => "good",
-            "pending" => "wait",
-            _ => "bad",
-        };
-        shown.push(Check {
-            name: status.context.clone(),
-            kind,
-            title: status.description.clone().unwrap_or_else(|| status.state.clone()),
-            link: web(status.target_url.as_deref()).unwrap_or_default(),
-            required: required.contains(&status.context),
-        });
-    }
-    for name in required {
-        if shown.iter().all(|check| check.name != name) {
-            let title = "Expected, waiting for it to be reported".into();
-            shown.push(Check { name, kind: "wait", title, link: String::new(), required: true });
-        }
-    }
-    shown.sort_by(|one, other| one.name.cmp(&other.name));
-    shown
-}
-
-/// A link only when it leads to a web page.
-fn web(link: Option<&str>) -> Option<String> {
-    link.filter(|link| link.starts_with("http://") || link.starts_with("https://")).map(str::to_owned)
 }
 
 /// The files that a pull changes.

@@ -87,7 +87,7 @@ pub fn response(method: &str, path: &str, status: u16, body: &Value) {
     let paths = contract().doc["paths"].as_object().unwrap();
     let path = path.split('?').next().unwrap();
     let mut fitting: Vec<&String> = paths.keys().filter(|template| fits(template, path)).collect();
-    fitting.sort_by_key(|template| template.matches('{').count());
+    fitting.sort_by_key(|template| (std::cmp::Reverse(template.matches('/').count()), template.matches('{').count()));
     let template = fitting.first().unwrap_or_else(|| panic!("{method} {path} is not described"));
     let method = method.to_lowercase();
     let described = &paths[*template][&method]["responses"][status.to_string()];
