@@ -8,6 +8,7 @@ mod ctx;
 mod estate;
 mod github;
 mod runner;
+mod sandbox;
 mod source;
 mod stories;
 mod store;
