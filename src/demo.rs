@@ -16,8 +16,8 @@ use crate::ports::clock::SystemClock;
 use crate::sandbox::{Role, Sandbox, SandboxConfig};
 use crate::serve::{self, Parts, Running};
 
-pub mod sample;
 mod check;
+pub mod sample;
 
 /// The sample repository.
 pub const REPO: &str = "acme/infra";
@@ -143,6 +143,7 @@ fn parts(sandbox: &Sandbox, listen: SocketAddr, data: &Path) -> Result<Parts> {
     })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn refused(refusal: crate::sandbox::Refusal) -> anyhow::Error {
     anyhow::anyhow!("the sandbox refuses: {refusal:?}")
 }
@@ -151,7 +152,9 @@ fn refused(refusal: crate::sandbox::Refusal) -> anyhow::Error {
 fn tool() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    ["terraform", "tofu"].iter().find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
+    ["terraform", "tofu"]
+        .iter()
+        .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
 }
 
 /// Brings the sample's states into being, as if it had been applied long ago.
@@ -163,7 +166,9 @@ async fn apply_once(tool: &Path, files: &[(String, String)], data: &Path) -> Res
         std::fs::write(file, content)?;
     }
     for root in sample::ROOTS {
-        for arguments in [&["init", "-input=false", "-no-color"][..], &["apply", "-auto-approve", "-input=false", "-no-color"]] {
+        for arguments in
+            [&["init", "-input=false", "-no-color"][..], &["apply", "-auto-approve", "-input=false", "-no-color"]]
+        {
             let output = tokio::process::Command::new(tool)
                 .args(arguments)
                 .current_dir(checkout.join(root))
@@ -184,7 +189,8 @@ async fn apply_once(tool: &Path, files: &[(String, String)], data: &Path) -> Res
 
 /// Opens a pull of the sample; gives its number.
 pub fn open_pull(stage: &Stage, branch: &str, title: &str, changes: &[sample::Change]) -> Result<u64> {
-    let borrowed: Vec<(&str, Option<&str>)> = changes.iter().map(|(path, content)| (path.as_str(), content.as_deref())).collect();
+    let borrowed: Vec<(&str, Option<&str>)> =
+        changes.iter().map(|(path, content)| (path.as_str(), content.as_deref())).collect();
     stage.sandbox.commit(REPO, branch, &borrowed, title, AUTHOR).map_err(refused)?;
     stage.sandbox.open_pull(REPO, branch, title, AUTHOR).map_err(refused)
 }

@@ -7,15 +7,15 @@
 
 pub mod app;
 pub mod config;
+pub mod demo;
 pub mod domain;
 pub mod executor;
 pub mod forge;
 pub mod ports;
 pub mod runner;
 pub mod sandbox;
+pub mod serve;
 pub mod source;
 pub mod store;
 pub mod telemetry;
-pub mod serve;
-pub mod demo;
 pub mod web;

@@ -102,10 +102,12 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
     let folder = |source| StartError::DataDir { path: parts.data_dir.clone(), source };
     std::fs::create_dir_all(&parts.data_dir).map_err(folder)?;
     let data_dir = parts.data_dir.canonicalize().map_err(folder)?;
-    let listener = TcpListener::bind(parts.listen).await.map_err(|source| StartError::Listen { listen: parts.listen, source })?;
+    let listener =
+        TcpListener::bind(parts.listen).await.map_err(|source| StartError::Listen { listen: parts.listen, source })?;
     let address = listener.local_addr().map_err(|source| StartError::Listen { listen: parts.listen, source })?;
     let url = parts.url.clone().unwrap_or_else(|| format!("http://{address}"));
-    let store_url = parts.store.clone().unwrap_or_else(|| format!("sqlite://{}/tidegate.db?mode=rwc", data_dir.display()));
+    let store_url =
+        parts.store.clone().unwrap_or_else(|| format!("sqlite://{}/tidegate.db?mode=rwc", data_dir.display()));
     let vault = Vault::new(parts.key);
     let executor = LocalSettings {
         program: parts.program,

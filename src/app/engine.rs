@@ -25,10 +25,20 @@ const STORE_PAUSE_MS: u64 = 500;
 pub struct Activity {
     /// Counts the rounds of the loop.
     pub round: u64,
-    /// Nothing runs, nothing is due, and nothing will be without a new event.
-    pub at_rest: bool,
+    /// Whether anything runs or is due.
+    pub rest: Rest,
     /// Jobs whose result is not in.
     pub jobs: usize,
+}
+
+/// Whether anything is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rest {
+    /// Something runs or is due, now or later.
+    #[default]
+    No,
+    /// Nothing.
+    Complete,
 }
 
 /// A pull's events, or one of its lanes: only one of each runs at a time.
@@ -58,7 +68,8 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
                 }
             }
         };
-        report(&app, round, running.is_empty() && next.is_none()).await;
+        let rest = if running.is_empty() && next.is_none() { Rest::Complete } else { Rest::No };
+        report(&app, round, rest).await;
         tokio::select! {
             () = stop.cancelled() => break,
             () = app.bell.notified() => {}
@@ -87,7 +98,11 @@ fn settle(busy: &mut HashSet<Strand>, ended: Result<Strand, tokio::task::JoinErr
 }
 
 /// Starts what is due and not running; returns when the next thing will be due.
-async fn start_due(app: &Arc<App>, running: &mut JoinSet<Strand>, busy: &mut HashSet<Strand>) -> Result<Option<Timestamp>, StoreError> {
+async fn start_due(
+    app: &Arc<App>,
+    running: &mut JoinSet<Strand>,
+    busy: &mut HashSet<Strand>,
+) -> Result<Option<Timestamp>, StoreError> {
     let now = app.clock.now();
     for queued in app.store.due_events(now).await? {
         let strand = Strand::Events(queued.pull.clone());
@@ -120,9 +135,9 @@ async fn start_due(app: &Arc<App>, running: &mut JoinSet<Strand>, busy: &mut Has
     app.store.next_due(now).await
 }
 
-async fn report(app: &App, round: u64, at_rest: bool) {
+async fn report(app: &App, round: u64, rest: Rest) {
     let jobs = app.store.open_jobs().await.map_or(0, |jobs| jobs.len());
-    app.activity.send_replace(Activity { round, at_rest, jobs });
+    app.activity.send_replace(Activity { round, rest, jobs });
 }
 
 /// Until the next due time, and never long: another server may have written to the same database.

@@ -58,17 +58,23 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
         }
         What::Review { number, review, body } => {
             let mut events = vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))];
-            events.extend(words_of(review, body).map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))));
+            events.extend(
+                words_of(review, body).map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))),
+            );
             events
         }
-        What::Recheck { head, pulls } => pulls.iter().map(|number| (key(number), Event::Recheck(head.clone()))).collect(),
+        What::Recheck { head, pulls } => {
+            pulls.iter().map(|number| (key(number), Event::Recheck(head.clone()))).collect()
+        }
         What::Push { branch, tip } => app
             .store
             .pulls()
             .await?
             .into_iter()
             .filter(|pull| pull.key.repo == repo)
-            .filter(|pull| pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open && seen.base_ref == *branch))
+            .filter(|pull| {
+                pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open && seen.base_ref == *branch)
+            })
             .map(|pull| (pull.key, Event::BaseMoved { branch: branch.clone(), tip: tip.clone() }))
             .collect(),
     })

@@ -47,7 +47,10 @@ pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> 
         if needs_reviews(rollout, event, command.as_ref().map(|(_, command)| command)) {
             facts.reviews = Some(reviews(connection, &at).await?);
         }
-        if matches!(event, Event::JobEnded { .. } | Event::Inspected(_)) && rollout.stage == Stage::Ready && rollout.tree != Sha::new("") {
+        if matches!(event, Event::JobEnded { .. } | Event::Inspected(_))
+            && rollout.stage == Stage::Ready
+            && rollout.tree != Sha::new("")
+        {
             facts.estate = Some(app.source.estate(&at.repo, &rollout.tree, &rollout.config).await?);
         }
     }
@@ -81,7 +84,6 @@ fn command_of<'a>(event: &'a Event, login: &str) -> Option<(&'a Comment, Command
 /// A command acts on the pull as it is now, and a pull of which we know nothing must be looked at.
 fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
     match event {
-        Event::Seen(_) => false,
         Event::Look(_) => true,
         Event::Comment(..) => comment.is_some(),
         Event::Review(..) => pull.seen.is_none(),
@@ -90,7 +92,8 @@ fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
 }
 
 fn needs_reviews(rollout: &Rollout, event: &Event, command: Option<&Command>) -> bool {
-    let by_review = rollout.config.approval == ApprovalSource::PrReview || rollout.config.apply.requires.contains(&Requirement::Approved);
+    let by_review = rollout.config.approval == ApprovalSource::PrReview
+        || rollout.config.apply.requires.contains(&Requirement::Approved);
     match event {
         Event::Review(..) => true,
         Event::Look(_) => by_review,
@@ -99,7 +102,12 @@ fn needs_reviews(rollout: &Rollout, event: &Event, command: Option<&Command>) ->
 }
 
 /// The base's tip as it is now: an apply must not run on plans that do not know it.
-async fn base_tip(app: &App, connection: &Connection, at: &PullRef, rollout: &Rollout) -> Result<Option<Sha>, FlowError> {
+async fn base_tip(
+    app: &App,
+    connection: &Connection,
+    at: &PullRef,
+    rollout: &Rollout,
+) -> Result<Option<Sha>, FlowError> {
     if rollout.stage != Stage::Ready {
         return Ok(None);
     }
@@ -122,7 +130,11 @@ async fn reviews(connection: &Connection, at: &PullRef) -> Result<Vec<(Review, P
 }
 
 /// Members of every team that the settings of reached roots name. A team that does not exist has none.
-async fn teams(app: &App, connection: &Connection, rollout: Option<&Rollout>) -> Result<BTreeMap<String, Vec<Login>>, FlowError> {
+async fn teams(
+    app: &App,
+    connection: &Connection,
+    rollout: Option<&Rollout>,
+) -> Result<BTreeMap<String, Vec<Login>>, FlowError> {
     let mut teams = BTreeMap::new();
     let names = rollout.iter().flat_map(|rollout| rollout.runs.values()).flat_map(|run| &run.settings.approvers);
     for name in names {

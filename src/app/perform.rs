@@ -37,7 +37,9 @@ pub async fn perform(app: &App, pending: &Pending) -> Result<(), StoreError> {
 fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
     let why = chain(error);
     let never = match error {
-        FlowError::Forge(ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::Conflict(_)) => pending.attempts >= 2,
+        FlowError::Forge(ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::Conflict(_)) => {
+            pending.attempts >= 2
+        }
         FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
         FlowError::UnknownForge(_) => true,
         _ => pending.attempts >= TRIES,
@@ -103,7 +105,8 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
 async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha) -> Result<Event, FlowError> {
     let forge = &app.connection(&pull.repo.key)?.forge;
     let access = forge.git_access(&pull.repo).await?;
-    let (base, committers) = tokio::join!(app.source.fetch(&pull.repo, &access, wanted, Some(known_base)), forge.committers(pull));
+    let (base, committers) =
+        tokio::join!(app.source.fetch(&pull.repo, &access, wanted, Some(known_base)), forge.committers(pull));
     let (base, committers) = (base?, committers?);
     let head = &wanted.head;
     let config = match read_config(app, pull, &base).await? {
@@ -112,7 +115,9 @@ async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha)
     };
     let tree = match app.source.merge(&pull.repo, &base, head).await? {
         Merged::Tree(tree) => tree,
-        Merged::Conflict(paths) => return Ok(Event::Refused { head: head.clone(), refusal: conflict(&wanted.base_ref, &paths) }),
+        Merged::Conflict(paths) => {
+            return Ok(Event::Refused { head: head.clone(), refusal: conflict(&wanted.base_ref, &paths) });
+        }
     };
     match inspection(app, pull, &Read { base: &base, head, tree: &tree, committers }, &config).await? {
         Ok(inspection) => Ok(Event::Inspected(Box::new(inspection))),
@@ -128,7 +133,12 @@ struct Read<'a> {
     committers: Vec<Login>,
 }
 
-async fn inspection(app: &App, pull: &PullRef, read: &Read<'_>, config: &config::RepoConfig) -> Result<Result<Inspection, Refusal>, FlowError> {
+async fn inspection(
+    app: &App,
+    pull: &PullRef,
+    read: &Read<'_>,
+    config: &config::RepoConfig,
+) -> Result<Result<Inspection, Refusal>, FlowError> {
     let (listing, base_listing, estate, base_estate, undiverged) = tokio::try_join!(
         app.source.listing(&pull.repo, read.tree),
         app.source.listing(&pull.repo, read.base),
@@ -157,11 +167,21 @@ async fn read_config(app: &App, pull: &PullRef, base: &Sha) -> Result<Result<con
     };
     let text = String::from_utf8_lossy(&bytes);
     Ok(config::parse(&text).map_err(|problems| {
-        let lines: Vec<String> =
-            problems.iter().map(|problem| format!("- line {}, column {}: {}", problem.line, problem.column, problem.what)).collect();
+        let lines: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("- line {}, column {}: {}", problem.line, problem.column, problem.what))
+            .collect();
         Refusal {
-            title: format!("Not planned: `{}` has {}", config::FILE, if lines.len() == 1 { "an error".to_owned() } else { format!("{} errors", lines.len()) }),
-            text: format!("It is read from the base, commit `{}`:\n\n{}\n\nMend it there; then push, or type `plan`.", base.short(), lines.join("\n")),
+            title: format!(
+                "Not planned: `{}` has {}",
+                config::FILE,
+                if lines.len() == 1 { "an error".to_owned() } else { format!("{} errors", lines.len()) }
+            ),
+            text: format!(
+                "It is read from the base, commit `{}`:\n\n{}\n\nMend it there; then push, or type `plan`.",
+                base.short(),
+                lines.join("\n")
+            ),
         }
     }))
 }
@@ -172,7 +192,10 @@ fn conflict(base_ref: &str, paths: &[String]) -> Refusal {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Refusal {
         title: format!("Not planned: it conflicts with `{base_ref}`"),
-        text: format!("What would be planned is the merge of both, and these paths conflict: {}{more}. Merge `{base_ref}` into the branch, resolve them and push.", named.join(", ")),
+        text: format!(
+            "What would be planned is the merge of both, and these paths conflict: {}{more}. Merge `{base_ref}` into the branch, resolve them and push.",
+            named.join(", ")
+        ),
     }
 }
 

@@ -121,9 +121,11 @@ pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, Re
     let log: Vec<LogLine> = lines
         .iter()
         .filter_map(|line| match &line.what {
-            JobEvent::Log { step, line: text } => {
-                Some(LogLine { seq: i64::try_from(line.seq).unwrap_or(i64::MAX), step: step.clone(), line: text.clone() })
-            }
+            JobEvent::Log { step, line: text } => Some(LogLine {
+                seq: i64::try_from(line.seq).unwrap_or(i64::MAX),
+                step: step.clone(),
+                line: text.clone(),
+            }),
             _ => None,
         })
         .collect();
@@ -135,7 +137,11 @@ pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, Re
         app.ring();
     }
     let pull = app.store.load(&job.pull).await?.pull;
-    Ok(if job.spec.phase == Phase::Apply || pull.is_some_and(|pull| waits_for(&pull, id)) { Wanted::Yes } else { Wanted::No })
+    Ok(if job.spec.phase == Phase::Apply || pull.is_some_and(|pull| waits_for(&pull, id)) {
+        Wanted::Yes
+    } else {
+        Wanted::No
+    })
 }
 
 fn progress(job: &JobId, lines: &[JobLine]) -> Option<Event> {
@@ -143,7 +149,9 @@ fn progress(job: &JobId, lines: &[JobLine]) -> Option<Event> {
     let mut resources = Vec::new();
     for line in lines {
         match &line.what {
-            JobEvent::StepStarted { step } => steps.push(Step { name: step.clone(), state: StepState::Running, took_ms: None }),
+            JobEvent::StepStarted { step } => {
+                steps.push(Step { name: step.clone(), state: StepState::Running, took_ms: None });
+            }
             JobEvent::StepEnded { step, ok, took_ms } => {
                 let state = if *ok { StepState::Done } else { StepState::Failed };
                 steps.push(Step { name: step.clone(), state, took_ms: Some(*took_ms) });

@@ -26,12 +26,11 @@ async fn job_state(app: &App, job: &Job) -> Result<(), FlowError> {
     let silent_ms = app.clock.now().since_ms(job.heartbeat);
     match (job.state, app.executor.observe(&job.spec.id).await?) {
         (JobState::Ended, _) | (_, Observed::Alive) if silent_ms < app.limits.heartbeat_timeout_ms => {}
+        (JobState::Waiting, Observed::Absent) if silent_ms < START_AGAIN_MS => {}
         (JobState::Waiting, Observed::Absent) => {
-            if silent_ms >= START_AGAIN_MS {
-                let token = app.vault.job_token(&job.spec.id).into();
-                app.executor.start(&Launch { id: job.spec.id.clone(), url: app.url_of_job(&job.spec.id), token }).await?;
-                app.store.touch_job(&job.spec.id, app.clock.now()).await?;
-            }
+            let token = app.vault.job_token(&job.spec.id).into();
+            app.executor.start(&Launch { id: job.spec.id.clone(), url: app.url_of_job(&job.spec.id), token }).await?;
+            app.store.touch_job(&job.spec.id, app.clock.now()).await?;
         }
         (_, Observed::Ended(why)) if silent_ms >= RESULT_GRACE_MS => {
             let why = why.unwrap_or_else(|| "Its process ended without a result.".to_owned());
@@ -74,7 +73,11 @@ async fn repo_state(app: &App, connection: &Connection, repo: &RepoRef, pulls: &
         let key = PullKey { repo: repo.key.clone(), number: *number };
         let known = pulls.iter().find(|pull| pull.key == key);
         let moved = known.and_then(|pull| pull.seen.as_ref()).is_none_or(|known| {
-            known.updated < seen.updated && (known.head != seen.head || known.base_ref != seen.base_ref || known.draft != seen.draft || known.state != seen.state)
+            known.updated < seen.updated
+                && (known.head != seen.head
+                    || known.base_ref != seen.base_ref
+                    || known.draft != seen.draft
+                    || known.state != seen.state)
         });
         if moved {
             events.push((key, Event::Look(repo.name.clone())));
@@ -95,7 +98,12 @@ async fn repo_state(app: &App, connection: &Connection, repo: &RepoRef, pulls: &
 }
 
 /// Comments since we know the pull that were never delivered.
-async fn missed_comments(app: &App, connection: &Connection, repo: &RepoRef, pull: &Pull) -> Result<Vec<(PullKey, Event)>, FlowError> {
+async fn missed_comments(
+    app: &App,
+    connection: &Connection,
+    repo: &RepoRef,
+    pull: &Pull,
+) -> Result<Vec<(PullKey, Event)>, FlowError> {
     let comments = connection.forge.comments(&app.pull_ref(&pull.key, &repo.name)).await?;
     let mut events = Vec::new();
     for incoming in comments.iter().filter(|incoming| is_missed(incoming, pull)) {
@@ -113,13 +121,17 @@ fn is_missed(incoming: &Incoming, pull: &Pull) -> bool {
 
 /// Locks whose pull is not open any more; a look at it frees them.
 pub async fn locks(app: &App) -> Result<(), FlowError> {
-    let closed = app.store.pulls().await?.into_iter().filter(|pull| {
-        pull.seen.as_ref().is_some_and(|seen| seen.state != PullState::Open)
-    });
+    let closed = app
+        .store
+        .pulls()
+        .await?
+        .into_iter()
+        .filter(|pull| pull.seen.as_ref().is_some_and(|seen| seen.state != PullState::Open));
     for pull in closed {
         let table = app.store.locks(&pull.key.repo).await?;
         let holds = table.locks.values().any(|lock| {
-            lock.holder.as_ref().is_some_and(|holder| holder.pull == pull.key.number) || lock.queue.contains(&pull.key.number)
+            lock.holder.as_ref().is_some_and(|holder| holder.pull == pull.key.number)
+                || lock.queue.contains(&pull.key.number)
         });
         if holds {
             app.store.enqueue(&[(pull.key.clone(), Event::Look(pull.repo.clone()))], app.clock.now()).await?;

@@ -73,7 +73,8 @@ impl Vault {
     }
 
     fn tag(&self, job: &JobId) -> Hmac<Sha256> {
-        let mut tag = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&derive(&self.key, b"job")).expect("HMAC takes a key of any length");
+        let mut tag = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&derive(&self.key, b"job"))
+            .expect("HMAC takes a key of any length");
         tag.update(job.as_str().as_bytes());
         tag
     }

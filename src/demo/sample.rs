@@ -34,7 +34,10 @@ pub fn flow_log() -> Vec<Change> {
 }
 
 fn backend(states: &Path, name: &str) -> String {
-    format!("terraform {{\n  backend \"local\" {{\n    path = \"{}\"\n  }}\n}}\n", states.join(format!("{name}.tfstate")).display())
+    format!(
+        "terraform {{\n  backend \"local\" {{\n    path = \"{}\"\n  }}\n}}\n",
+        states.join(format!("{name}.tfstate")).display()
+    )
 }
 
 fn reads(states: &Path, name: &str) -> String {

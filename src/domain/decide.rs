@@ -2,16 +2,16 @@
 //! *advanced*: everything that follows (jobs, waves, locks, checks, notes) is derived from the state, so
 //! that a lost or repeated event does no harm. Pure: the same pull, facts and event give the same decision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::approval::{Permission, Review};
 use super::effect::{Act, Effect};
 use super::estate::Estate;
 use super::event::Event;
-use super::ids::{Login, PullKey, StateKey, RootKey, Timestamp};
+use super::ids::{Login, PullKey, RootKey, StateKey, Timestamp};
 use super::job::JobSpec;
-use super::lock::{Freed, LockTable};
+use super::lock::LockTable;
 use super::page::Pages;
 use super::pull::{Pull, Seen};
 
@@ -129,7 +129,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn end(self, before: &LockTable) -> Decision {
+    fn end(mut self, before: &LockTable) -> Decision {
+        self.wake_waiting(before);
         Decision {
             locks: (self.locks != *before).then_some(self.locks),
             pull: self.pull,
@@ -137,6 +138,17 @@ impl<'a> Turn<'a> {
             events: self.events,
             ledger: self.ledger,
             jobs: self.jobs,
+        }
+    }
+
+    /// Whoever waits for a lock that changed is woken: the first in line has its turn, the others say whom they wait for now.
+    fn wake_waiting(&mut self, before: &LockTable) {
+        let moved = self.locks.locks.iter().filter(|(state, lock)| before.locks.get(*state) != Some(*lock));
+        let waiting: BTreeSet<u64> =
+            moved.flat_map(|(_, lock)| lock.queue.iter().copied()).filter(|pull| *pull != self.number()).collect();
+        for number in waiting {
+            let key = PullKey { repo: self.pull.key.repo.clone(), number };
+            self.events.push((key, Event::LockFreed));
         }
     }
 
@@ -150,14 +162,6 @@ impl<'a> Turn<'a> {
 
     fn act(&mut self, slot: impl Into<String>, act: Act) {
         self.effects.push(Effect { slot: slot.into(), not_before: None, act });
-    }
-
-    /// Wakes the pulls whose turn at a lock has come.
-    fn wake(&mut self, freed: &Freed) {
-        for number in &freed.wake {
-            let key = PullKey { repo: self.pull.key.repo.clone(), number: *number };
-            self.events.push((key, Event::LockFreed));
-        }
     }
 
     /// State and root of each of these runs, for the lock table.

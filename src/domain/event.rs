@@ -153,7 +153,7 @@ pub enum Event {
         /// How.
         outcome: Box<Outcome>,
     },
-    /// A lock that this pull waits for is free.
+    /// A lock that this pull waits for has another holder, or none.
     LockFreed,
 }
 
@@ -203,8 +203,10 @@ pub struct Inspection {
     pub waves: Vec<Vec<RootKey>>,
     /// Edges between them.
     pub edges: Vec<Edge>,
-    /// What could not be read, and other lines for the note.
+    /// What could not be read.
     pub holes: Vec<Hole>,
+    /// What must be said beside the plans (a root that is removed, say): whole sentences of Markdown.
+    pub notices: Vec<String>,
 }
 
 /// A reached root.

@@ -5,6 +5,7 @@ use super::config::RepoConfig;
 use super::estate::{Estate, Hole, RootKind, deleted};
 use super::event::{InspectedRoot, Inspection};
 use super::ids::{RootKey, Sha};
+use super::note::markdown::code;
 use super::rollout::Refusal;
 use super::tree::Listing;
 
@@ -62,8 +63,10 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
         waves: reached.waves,
         edges: reached.edges,
         holes: Vec::new(),
+        notices: Vec::new(),
     };
     inspection.holes = holes(trees, &inspection, &changed);
+    inspection.notices = notices(trees, &inspection, &changed);
     Ok(inspection)
 }
 
@@ -78,45 +81,48 @@ fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
     }
 }
 
-/// Lines for the note: what of the reached part could not be read, roots that left, roots that are only probable.
+/// What of the reached part could not be read.
 fn holes(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<Hole> {
     let near = |path: &str| {
         inspection.roots.iter().any(|root| root.closure.iter().any(|part| is_within(path, part)))
             || changed.iter().any(|changed| changed == path)
     };
     let mut holes: Vec<Hole> = trees.estate.holes.iter().filter(|hole| near(&hole.path)).cloned().collect();
-    holes.extend(deleted(trees.base_estate, trees.estate).into_iter().map(|root| Hole {
-        path: root.key.dir().to_owned(),
-        line: 0,
-        what: format!(
-            "The root `{}` is removed by this change. Its state stays as it is, and so does everything in it: nothing is destroyed by this pull.",
-            root.key
-        ),
-    }));
-    let touched = |dir: &str| changed.iter().any(|path| is_within(path, dir));
-    holes.extend(trees.estate.roots.iter().filter(|root| root.kind == RootKind::Probable && touched(root.key.dir())).map(|root| {
-        Hole {
-            path: root.key.dir().to_owned(),
-            line: 0,
-            what: format!(
-                "`{}` configures a provider but declares no backend: probably a root, and not planned. A `backend` block makes it one; `roots.ignore` silences this.",
-                root.key
-            ),
-        }
-    }));
-    for (state, owners) in &trees.estate.shared_states {
-        if owners.iter().any(|owner| inspection.roots.iter().any(|root| root.root == *owner)) {
-            let names: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
-            holes.push(Hole {
-                path: owners.first().map(|owner| owner.dir().to_owned()).unwrap_or_default(),
-                line: 0,
-                what: format!("{} write one state, `{state}`. They share one lock.", names.join(", ")),
-            });
-        }
-    }
     holes.sort();
     holes.dedup();
     holes
+}
+
+/// Roots that leave, directories that are only probably roots, states that several roots write.
+fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<String> {
+    let removed = deleted(trees.base_estate, trees.estate).into_iter().map(|root| {
+        format!(
+            "The root {} is removed by this change. Its state stays as it is, and so does everything in it: nothing is destroyed by this pull.",
+            named(&root.key)
+        )
+    });
+    let touched = |dir: &str| changed.iter().any(|path| is_within(path, dir));
+    let probable = trees.estate.roots.iter().filter(|root| root.kind == RootKind::Probable && touched(root.key.dir())).map(|root| {
+        format!(
+            "{} configures a provider but declares no backend: probably a root, and not planned. A `backend` block makes it one; `roots.ignore` silences this.",
+            named(&root.key)
+        )
+    });
+    let reached = |owner: &RootKey| inspection.roots.iter().any(|root| root.root == *owner);
+    let shared =
+        trees.estate.shared_states.iter().filter(|(_, owners)| owners.iter().any(reached)).map(|(state, owners)| {
+            let names: Vec<String> = owners.iter().map(named).collect();
+            format!(
+                "{} write one state, {}. They share one lock, and nobody is planned on their outputs.",
+                names.join(", "),
+                code(state.as_str())
+            )
+        });
+    removed.chain(probable).chain(shared).collect()
+}
+
+fn named(root: &RootKey) -> String {
+    code(&root.to_string())
 }
 
 /// Whether `path` is `part` or lies below it, by path component.

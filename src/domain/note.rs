@@ -84,6 +84,7 @@ fn ready(subject: Subject<'_>, budget: &Budget) -> String {
         boxes::failures(subject),
         boxes::caution(subject),
         boxes::locks(subject),
+        boxes::notices(subject),
         table::table(subject, budget),
         reach::radius(subject, budget),
         reach::by_resource(subject, budget),
@@ -99,6 +100,7 @@ fn unchanged(subject: Subject<'_>) -> String {
     let blocks = [
         Some(headline::headline(subject)),
         Some(headline::nothing_to_do(subject)),
+        boxes::notices(subject),
         headline::drift(subject.rollout),
         reach::holes(subject.rollout, &Budget::default()),
     ];

@@ -6,12 +6,16 @@ use super::config::Requirement;
 use super::estate::Reason;
 use super::ids::{Digest, Login, RootKey, Sha};
 use super::lock::Blocked;
+use super::note::markdown::code;
 use super::pull::{Pull, PullState};
 use super::rollout::{Apply, ApplyStage, Rollout, Stage, WaveState};
 
 /// `help`.
 pub fn help() -> String {
-    format!("{}\n\nWhat this pull can use now stands at the end of the note; `status` says where it stands.", command::usage())
+    format!(
+        "{}\n\nWhat this pull can use now stands at the end of the note; `status` says where it stands.",
+        command::usage()
+    )
 }
 
 /// A command in an edited comment.
@@ -26,7 +30,9 @@ pub fn no_write_access(by: &Login) -> String {
 
 /// An author's or committer's approval.
 pub fn four_eyes(by: &Login) -> String {
-    format!("Not approved: `approvers.four_eyes` is on, and `{by}` is the author or a committer of this change. Somebody else approves.")
+    format!(
+        "Not approved: `approvers.four_eyes` is on, and `{by}` is the author or a committer of this change. Somebody else approves."
+    )
 }
 
 /// An approval by somebody whom the settings do not name.
@@ -52,7 +58,7 @@ pub fn not_seen() -> String {
 
 /// Something is being applied.
 pub fn applying(root: &RootKey) -> String {
-    format!("Not done: `{root}` is being applied. Wait for its result; it comes as a comment.")
+    format!("Not done: {} is being applied. Wait for its result; it comes as a comment.", named(root))
 }
 
 /// A second `apply`.
@@ -84,7 +90,11 @@ pub fn nothing_to_apply(head: &Sha) -> String {
 
 /// An apply after one that failed.
 pub fn failed_before(root: &RootKey) -> String {
-    format!("Not applied: the last apply of `{root}` failed, and its plan is spent. Type `plan -d {}` to plan what is left.", quoted(root))
+    format!(
+        "Not applied: the last apply of {} failed, and its plan is spent. Type `plan -d {}` to plan what is left.",
+        named(root),
+        quoted(root)
+    )
 }
 
 /// A draft.
@@ -105,14 +115,17 @@ pub fn no_such_wave(wave: usize, waves: usize) -> String {
 /// A root without a plan in the way of an apply.
 pub fn no_plan(root: &RootKey) -> String {
     format!(
-        "Not applied: `{root}` has no plan that could be applied, so its wave is not complete. Mend it and push, or type `plan -d {0}`; `apply -d ROOT` applies other roots.",
+        "Not applied: {} has no plan that could be applied, so its wave is not complete. Mend it and push, or type `plan -d {1}`; `apply -d ROOT` applies other roots.",
+        named(root),
         quoted(root)
     )
 }
 
 /// A wave whose plan will be made again.
 pub fn no_digest_yet(wave: usize) -> String {
-    format!("Not approved: `wave-{wave}` has no digest to approve now. It changes nothing, or it is planned again once the waves before it are applied; its digest then stands in the apply comment.")
+    format!(
+        "Not approved: `wave-{wave}` has no digest to approve now. It changes nothing, or it is planned again once the waves before it are applied; its digest then stands in the apply comment."
+    )
 }
 
 /// An approval of a digest that is not the current one.
@@ -129,8 +142,10 @@ pub fn nothing_to_approve() -> String {
 
 /// `confirm_destructive` with addresses that were not named.
 pub fn unconfirmed(wave: usize, missing: &[(RootKey, String)], dying: &[(RootKey, String)]) -> String {
-    let names: Vec<String> = missing.iter().map(|(root, address)| format!("`{root}` `{address}`")).collect();
-    let lines: Vec<String> = dying.iter().map(|(root, address)| format!("confirm {} {address}", quoted(root))).collect();
+    let names: Vec<String> =
+        missing.iter().map(|(root, address)| format!("{} {}", named(root), code(address))).collect();
+    let lines: Vec<String> =
+        dying.iter().map(|(root, address)| format!("confirm {} {address}", quoted(root))).collect();
     let count = match dying.len() {
         1 => "the 1 address was not named".to_owned(),
         all if missing.len() == 1 => format!("1 of {all} addresses was not named"),
@@ -150,12 +165,15 @@ pub fn nothing_to_take_back(by: &Login) -> String {
 
 /// A running apply is not canceled.
 pub fn cannot_cancel_apply(root: &RootKey) -> String {
-    format!("Not canceled: `{root}` is being applied, and an interrupted apply can lose what it created. What was queued is dropped.")
+    format!(
+        "Not canceled: {} is being applied, and an interrupted apply can lose what it created. What was queued is dropped.",
+        named(root)
+    )
 }
 
 /// `unlock` while applying.
 pub fn unlock_while_applying(root: &RootKey) -> String {
-    format!("Not unlocked: `{root}` is being applied, and its lock stays until that ends.")
+    format!("Not unlocked: {} is being applied, and its lock stays until that ends.", named(root))
 }
 
 /// `unlock`.
@@ -163,7 +181,7 @@ pub fn unlocked(roots: &[RootKey]) -> String {
     if roots.is_empty() {
         return "Nothing to unlock: this pull holds no lock.".to_owned();
     }
-    let names: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
+    let names: Vec<String> = roots.iter().map(named).collect();
     format!("Unlocked {}.", names.join(", "))
 }
 
@@ -178,30 +196,38 @@ fn locked_line(blocked: &Blocked, own: u64) -> String {
     let place = if ahead.is_empty() { "first".to_owned() } else { format!("in line after {}", ahead.join(", ")) };
     match &blocked.holder {
         Some(holder) => format!(
-            "Not done: `{root}` is locked by #{pull} (`{by}`, since {since} UTC). You are {place}; this pull is planned by itself when its turn comes. `unlock -d {quoted}` on #{pull} frees it.",
-            root = blocked.root,
+            "Not done: {root} is locked by #{pull} (`{by}`, since {since} UTC). You are {place}; this pull is planned by itself when its turn comes. `unlock -d {quoted}` on #{pull} frees it.",
+            root = named(&blocked.root),
             pull = holder.pull,
             by = holder.by,
             since = holder.since.hour_minute(),
             quoted = quoted(&blocked.root),
         ),
-        None => format!("Not done: others wait for `{}` before you. You are {place}; this pull is planned by itself when its turn comes.", blocked.root),
+        None => format!(
+            "Not done: others wait for `{}` before you. You are {place}; this pull is planned by itself when its turn comes.",
+            blocked.root
+        ),
     }
 }
 
 /// A name that is no reached root.
 pub fn unknown_root(typed: &str, workspace: Option<&str>, known: &[&RootKey]) -> String {
+    let (shown, workspace) = (code(typed), workspace.map(code));
     let what = match workspace {
-        Some(workspace) if typed.is_empty() => format!("no root of this pull has the workspace `{workspace}`"),
-        Some(workspace) => format!("`{typed}` in the workspace `{workspace}` is no root that this pull reaches"),
-        None => format!("`{typed}` is no root that this pull reaches"),
+        Some(workspace) if typed.is_empty() => format!("no root of this pull has the workspace {workspace}"),
+        Some(workspace) => format!("{shown} in the workspace {workspace} is no root that this pull reaches"),
+        None => format!("{shown} is no root that this pull reaches"),
     };
     let mut near: Vec<&&RootKey> = known.iter().collect();
     near.sort_by_key(|root| (strsim::levenshtein(typed, &root.to_string()), root.to_string()));
-    let names: Vec<String> = near.iter().take(5).map(|root| format!("`{root}`")).collect();
+    let names: Vec<String> = near.iter().take(5).map(|root| named(root)).collect();
     match names.is_empty() {
         true => format!("Not done: {what}; it reaches none."),
-        false => format!("Not done: {what}. It reaches {}{}.", names.join(", "), if known.len() > 5 { " and others" } else { "" }),
+        false => format!(
+            "Not done: {what}. It reaches {}{}.",
+            names.join(", "),
+            if known.len() > 5 { " and others" } else { "" }
+        ),
     }
 }
 
@@ -223,14 +249,23 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
         Stage::Refused(refusal) => format!("**{}**", refusal.title),
         Stage::Ready => {
             let done = rollout.runs.values().filter(|run| run.planned().is_some()).count();
-            format!("**{done} of {} planned** at `{}`: {}.", roots(rollout.runs.len()), rollout.head.short(), rollout.counts())
+            format!(
+                "**{done} of {} planned** at `{}`: {}.",
+                roots(rollout.runs.len()),
+                rollout.head.short(),
+                rollout.counts()
+            )
         }
     }];
     for (index, (state, waits)) in waves.iter().enumerate() {
         lines.push(format!("- `wave-{}` {}", index + 1, wave_in_words(state, waits.as_deref())));
     }
-    let names: Vec<String> = held.iter().map(|root| format!("`{root}`")).collect();
-    lines.push(if names.is_empty() { "No lock is held.".to_owned() } else { format!("Locked by this pull: {}.", names.join(", ")) });
+    let names: Vec<String> = held.iter().map(|root| named(root)).collect();
+    lines.push(if names.is_empty() {
+        "No lock is held.".to_owned()
+    } else {
+        format!("Locked by this pull: {}.", names.join(", "))
+    });
     lines.join("\n")
 }
 
@@ -268,27 +303,31 @@ pub fn apply_in_words(stage: &ApplyStage) -> &'static str {
 pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
     let Some(rollout) = rollout.filter(|rollout| rollout.stage == Stage::Ready) else { return not_seen() };
     let path = path.trim_start_matches("./");
+    let shown = code(path);
     let mut lines: Vec<String> = Vec::new();
     for run in rollout.runs.values() {
         let direct: Vec<String> = run
             .reasons
             .iter()
             .filter(|reason| match reason {
-                Reason::Changed(changed) | Reason::File(changed) => changed == path,
-                Reason::Module { path: changed, .. } => changed == path,
+                Reason::Changed(changed) | Reason::File(changed) | Reason::Module { path: changed, .. } => {
+                    changed == path
+                }
                 Reason::Reads(_) | Reason::After(_) | Reason::Asked => path == run.root.dir(),
             })
             .map(reason_in_words)
             .collect();
         if !direct.is_empty() {
-            lines.push(format!("- `{}`: {}", run.root, direct.join("; ")));
+            lines.push(format!("- {}: {}", named(&run.root), direct.join("; ")));
         } else if path == run.root.dir() {
             let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
-            lines.push(format!("- `{}`: {}", run.root, all.join("; ")));
+            lines.push(format!("- {}: {}", named(&run.root), all.join("; ")));
         }
     }
     if lines.is_empty() {
-        return format!("`{path}` brings no root into this pull: it did not change here, or no root has, calls or reads it.");
+        return format!(
+            "{shown} brings no root into this pull: it did not change here, or no root has, calls or reads it."
+        );
     }
     let mut downstream: Vec<String> = rollout
         .runs
@@ -296,14 +335,15 @@ pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
         .filter(|run| run.reasons.iter().all(|reason| matches!(reason, Reason::Reads(_) | Reason::After(_))))
         .map(|run| {
             let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
-            format!("- `{}`: {}", run.root, all.join("; "))
+            format!("- {}: {}", named(&run.root), all.join("; "))
         })
         .filter(|line| !lines.contains(line))
         .collect();
-    let mut text = format!("`{path}` is why these roots are here:\n\n{}", lines.join("\n"));
+    let mut text = format!("{shown} is why these roots are here:\n\n{}", lines.join("\n"));
     if !downstream.is_empty() {
         downstream.sort();
-        text.push_str(&format!("\n\nand by what they read:\n\n{}", downstream.join("\n")));
+        text.push_str("\n\nand by what they read:\n\n");
+        text.push_str(&downstream.join("\n"));
     }
     text
 }
@@ -311,13 +351,17 @@ pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
 /// Why a root is reached.
 pub fn reason_in_words(reason: &Reason) -> String {
     match reason {
-        Reason::Changed(path) => format!("`{path}` changed, in its directory"),
-        Reason::Module { dir, path } => format!("`{path}` changed, in the module `{dir}` that it calls"),
-        Reason::File(path) => format!("it reads `{path}`, which changed"),
-        Reason::Reads(root) => format!("it reads the state of `{root}`"),
-        Reason::After(root) => format!("`waves.after` puts it after `{root}`"),
+        Reason::Changed(path) => format!("{} changed, in its directory", code(path)),
+        Reason::Module { dir, path } => format!("{} changed, in the module {} that it calls", code(path), code(dir)),
+        Reason::File(path) => format!("it reads {}, which changed", code(path)),
+        Reason::Reads(root) => format!("it reads the state of {}", named(root)),
+        Reason::After(root) => format!("`waves.after` puts it after {}", named(root)),
         Reason::Asked => "somebody named it".to_owned(),
     }
+}
+
+fn named(root: &RootKey) -> String {
+    code(&root.to_string())
 }
 
 /// A root as it is typed after `-d`: quoted when it has to be.

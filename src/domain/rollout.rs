@@ -46,8 +46,10 @@ pub struct Rollout {
     pub edges: Vec<Edge>,
     /// Blast radius and by-resource list; set when the plans are complete.
     pub reach: Option<Reach>,
-    /// What could not be read in the reached roots, and deleted, probable or shared-state roots: lines of the note.
+    /// What could not be read in the reached roots.
     pub holes: Vec<Hole>,
+    /// What must be said beside the plans (a root that is removed, say): whole sentences of Markdown.
+    pub notices: Vec<String>,
     /// The apply that somebody asked for.
     pub apply: Option<Apply>,
     /// How many applies were asked for; numbers their comments.
@@ -412,9 +414,11 @@ impl Rollout {
     /// Whether each reached root has a plan or a plan that failed.
     pub fn is_planned(&self) -> bool {
         self.stage == Stage::Ready
-            && self
-                .runs
-                .values()
-                .all(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Dropped { .. } | PlanRun::AwaitsSource(_)))
+            && self.runs.values().all(|run| {
+                matches!(
+                    run.plan,
+                    PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Dropped { .. } | PlanRun::AwaitsSource(_)
+                )
+            })
     }
 }

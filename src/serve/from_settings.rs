@@ -23,7 +23,8 @@ const SWEEP_MS: i64 = 60_000;
 
 /// The parts of the server that these settings describe. `program` is our own executable.
 pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String, String>) -> Result<Parts> {
-    std::fs::create_dir_all(&settings.data_dir).with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
+    std::fs::create_dir_all(&settings.data_dir)
+        .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
     let key = match &settings.encryption_key {
         Some(key) => *key.expose_secret(),
         None => generated_key(&settings.data_dir)?,
@@ -51,7 +52,12 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         program,
         parallelism: settings.executor.parallelism,
         job_environment: job_environment(&settings.executor, &settings.data_dir, environment)?,
-        limits: Limits { edit_gap_ms: EDIT_GAP_MS, parallelism: settings.executor.parallelism, heartbeat_timeout_ms, sweep_ms: SWEEP_MS },
+        limits: Limits {
+            edit_gap_ms: EDIT_GAP_MS,
+            parallelism: settings.executor.parallelism,
+            heartbeat_timeout_ms,
+            sweep_ms: SWEEP_MS,
+        },
         webhook_bytes: settings.webhook_bytes,
         clock: Arc::new(SystemClock),
         data_dir: settings.data_dir,
@@ -59,10 +65,15 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
 }
 
 /// What jobs see: the variables that the settings name, and a `PATH` that begins with the tools that they name.
-fn job_environment(executor: &Executor, data_dir: &Path, environment: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+fn job_environment(
+    executor: &Executor,
+    data_dir: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>> {
     let mut passed = BTreeMap::new();
     for pattern in &executor.env {
-        let glob = Glob::new(pattern).with_context(|| format!("executor.env: `{pattern}` is no pattern"))?.compile_matcher();
+        let glob =
+            Glob::new(pattern).with_context(|| format!("executor.env: `{pattern}` is no pattern"))?.compile_matcher();
         let fitting = environment.iter().filter(|(name, _)| glob.is_match(name) && !name.starts_with("TIDEGATE_"));
         passed.extend(fitting.map(|(name, value)| (name.clone(), value.clone())));
     }
@@ -78,7 +89,10 @@ fn job_environment(executor: &Executor, data_dir: &Path, environment: &BTreeMap<
             std::fs::remove_file(&link)?;
         }
         if let Some(path) = path {
-            symlink(path.canonicalize().with_context(|| format!("executor.{name}: {} is not there", path.display()))?, &link)?;
+            symlink(
+                path.canonicalize().with_context(|| format!("executor.{name}: {} is not there", path.display()))?,
+                &link,
+            )?;
         }
     }
     let rest = environment.get("PATH").cloned().unwrap_or_default();
@@ -128,7 +142,8 @@ mod tests {
             terraform: None,
             tofu: None,
         };
-        let all = ["AWS_KEY", "REGION", "TIDEGATE_KEYS_ENCRYPTION", "HOME"].map(|name| (name.to_owned(), "x".to_owned()));
+        let all =
+            ["AWS_KEY", "REGION", "TIDEGATE_KEYS_ENCRYPTION", "HOME"].map(|name| (name.to_owned(), "x".to_owned()));
         let passed = job_environment(&executor, Path::new("."), &all.into()).unwrap();
         assert_eq!(passed.keys().collect::<Vec<_>>(), ["AWS_KEY", "REGION"]);
     }

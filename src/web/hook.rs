@@ -12,7 +12,12 @@ use crate::ports::forge::HookError;
 use crate::ports::store::Accepted;
 
 /// 202 for a new delivery, 200 for one that we have; 400 and 401 for what is none of the forge's; 503 when it could not be stored.
-pub(super) async fn receive(State(app): State<Arc<App>>, Path(forge): Path<String>, headers: HeaderMap, body: Bytes) -> (StatusCode, String) {
+pub(super) async fn receive(
+    State(app): State<Arc<App>>,
+    Path(forge): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, String) {
     match intake::receive(&app, &forge, &headers, &body).await {
         Ok(Accepted::New) => (StatusCode::ACCEPTED, "taken\n".to_owned()),
         Ok(Accepted::Duplicate) => (StatusCode::OK, "known already\n".to_owned()),

@@ -24,7 +24,8 @@ impl FromRequestParts<Arc<App>> for Authorized {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Self::Rejection> {
         let id = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refused(ReportError::Unknown))?;
-        let header = parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let header =
+            parts.headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let token = header.strip_prefix("Bearer ").unwrap_or_default();
         Ok(Self(reports::authorize(app, &JobId::new(id.0), token).await?))
     }
@@ -60,7 +61,11 @@ pub(super) struct Claim {
     nonce: String,
 }
 
-pub(super) async fn claim(State(app): State<Arc<App>>, job: Authorized, Json(claim): Json<Claim>) -> Result<Json<JobSpec>, Refused> {
+pub(super) async fn claim(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    Json(claim): Json<Claim>,
+) -> Result<Json<JobSpec>, Refused> {
     Ok(Json(reports::claim(&app, &job.0, &claim.nonce).await?))
 }
 
@@ -77,12 +82,20 @@ pub(super) async fn put_plan(State(app): State<Arc<App>>, job: Authorized, body:
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn put_plan_json(State(app): State<Arc<App>>, job: Authorized, body: Bytes) -> Result<StatusCode, Refused> {
+pub(super) async fn put_plan_json(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    body: Bytes,
+) -> Result<StatusCode, Refused> {
     reports::keep(&app, &job.0, Upload::PlanJson, &body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn put_errored_state(State(app): State<Arc<App>>, job: Authorized, body: Bytes) -> Result<StatusCode, Refused> {
+pub(super) async fn put_errored_state(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    body: Bytes,
+) -> Result<StatusCode, Refused> {
     reports::keep(&app, &job.0, Upload::ErroredState, &body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -97,12 +110,20 @@ pub(super) struct GoOn {
     cancel: bool,
 }
 
-pub(super) async fn lines(State(app): State<Arc<App>>, job: Authorized, Json(lines): Json<Lines>) -> Result<Json<GoOn>, Refused> {
+pub(super) async fn lines(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    Json(lines): Json<Lines>,
+) -> Result<Json<GoOn>, Refused> {
     let wanted = reports::lines(&app, &job.0, &lines.lines).await?;
     Ok(Json(GoOn { cancel: wanted == Wanted::No }))
 }
 
-pub(super) async fn result(State(app): State<Arc<App>>, job: Authorized, Json(result): Json<JobResult>) -> Result<StatusCode, Refused> {
+pub(super) async fn result(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    Json(result): Json<JobResult>,
+) -> Result<StatusCode, Refused> {
     reports::result(&app, &job.0, &result).await?;
     Ok(StatusCode::OK)
 }

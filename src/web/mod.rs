@@ -18,9 +18,8 @@ const UPLOAD_LIMIT: usize = 512 << 20;
 
 /// All routes. A webhook may have `webhook_bytes`.
 pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
-    let hooks = Router::new()
-        .route("/webhooks/{forge}", post(hook::receive))
-        .layer(DefaultBodyLimit::max(webhook_bytes));
+    let hooks =
+        Router::new().route("/webhooks/{forge}", post(hook::receive)).layer(DefaultBodyLimit::max(webhook_bytes));
     let jobs = Router::new()
         .route("/jobs/{id}/claim", post(jobs::claim))
         .route("/jobs/{id}/source", get(jobs::source))

@@ -83,7 +83,9 @@ pub(super) async fn rollout(State(app): State<Arc<App>>, Path(id): Path<String>,
     let Some(pull) = open(&app, &id, &key.k).await else { return not_found() };
     let ledger = app.store.ledger(&pull.key).await.unwrap_or_default();
     let rollouts = pull.rollout.iter().chain(&pull.retired);
-    let Some(rollout) = rollouts.clone().find(|rollout| rollout.id == id).or(pull.rollout.as_ref()) else { return not_found() };
+    let Some(rollout) = rollouts.clone().find(|rollout| rollout.id == id).or(pull.rollout.as_ref()) else {
+        return not_found();
+    };
     let page = RolloutPage {
         title: pull.seen.as_ref().map(|seen| seen.title.clone()).unwrap_or_default(),
         repo: pull.repo.clone(),
@@ -105,7 +107,11 @@ pub(super) async fn rollout(State(app): State<Arc<App>>, Path(id): Path<String>,
 }
 
 /// A job's log as text, masked before it was kept.
-pub(super) async fn log(State(app): State<Arc<App>>, Path((id, job)): Path<(String, String)>, Query(key): Query<Key>) -> Response {
+pub(super) async fn log(
+    State(app): State<Arc<App>>,
+    Path((id, job)): Path<(String, String)>,
+    Query(key): Query<Key>,
+) -> Response {
     let id = RolloutId::new(id);
     if !job.starts_with(&format!("{id}-")) || open(&app, &id, &key.k).await.is_none() {
         return not_found();
@@ -145,32 +151,51 @@ fn pull_of(id: &RolloutId) -> Option<PullKey> {
 }
 
 fn not_found() -> Response {
-    (StatusCode::NOT_FOUND, "There is no such page, or its key is missing. Open it from the note of the pull request.\n").into_response()
+    (
+        StatusCode::NOT_FOUND,
+        "There is no such page, or its key is missing. Open it from the note of the pull request.\n",
+    )
+        .into_response()
 }
 
 fn is_moving(rollout: &Rollout) -> bool {
-    rollout.runs.values().any(|run| matches!(run.plan, PlanRun::Running { .. } | PlanRun::Queued) || matches!(run.apply, ApplyRun::Running { .. }))
+    rollout.runs.values().any(|run| {
+        matches!(run.plan, PlanRun::Running { .. } | PlanRun::Queued) || matches!(run.apply, ApplyRun::Running { .. })
+    })
 }
 
 fn waves(rollout: &Rollout, key: &str, id: &RolloutId) -> Vec<WaveView> {
     let view = |run: &RootRun| root_view(run, rollout, key, id);
-    (1..=rollout.waves.len()).map(|number| WaveView { number, roots: rollout.wave(number).map(view).collect() }).collect()
+    (1..=rollout.waves.len())
+        .map(|number| WaveView { number, roots: rollout.wave(number).map(view).collect() })
+        .collect()
 }
 
 fn root_view(run: &RootRun, rollout: &Rollout, key: &str, id: &RolloutId) -> RootView {
     let (status, job, error) = state_of(run);
     let resources = match &run.apply {
-        ApplyRun::Running { resources, .. } | ApplyRun::Applied { resources, .. } | ApplyRun::Failed { resources, .. } => resources.clone(),
+        ApplyRun::Running { resources, .. }
+        | ApplyRun::Applied { resources, .. }
+        | ApplyRun::Failed { resources, .. } => resources.clone(),
         ApplyRun::None => Vec::new(),
     };
-    let reads: Vec<String> = rollout.edges.iter().filter(|edge| edge.reader == run.root).map(|edge| edge.source.to_string()).collect();
+    let reads: Vec<String> =
+        rollout.edges.iter().filter(|edge| edge.reader == run.root).map(|edge| edge.source.to_string()).collect();
     RootView {
         name: run.root.to_string(),
         status,
         counts: run.planned().map(|planned| planned.plan.counts().to_string()).unwrap_or_default(),
-        digest: run.planned().filter(|_| run.replans_after.is_empty()).map(|planned| planned.digest.short().to_owned()).unwrap_or_default(),
+        digest: run
+            .planned()
+            .filter(|_| run.replans_after.is_empty())
+            .map(|planned| planned.digest.short().to_owned())
+            .unwrap_or_default(),
         reads: reads.join(", "),
-        steps: run.steps.iter().map(|step| StepView { name: step.name.clone(), mark: mark(step.state), took: took(step.took_ms) }).collect(),
+        steps: run
+            .steps
+            .iter()
+            .map(|step| StepView { name: step.name.clone(), mark: mark(step.state), took: took(step.took_ms) })
+            .collect(),
         resources: resources
             .iter()
             .map(|resource| ResourceView {
@@ -189,11 +214,14 @@ fn state_of(run: &RootRun) -> (&'static str, Option<JobId>, String) {
     match (&run.apply, &run.plan) {
         (ApplyRun::Running { job, .. }, _) => ("applying", Some(job.clone()), String::new()),
         (ApplyRun::Applied { job, .. }, _) => ("applied", Some(job.clone()), String::new()),
-        (ApplyRun::Failed { job, failure, .. }, _) => ("failed", Some(job.clone()), format!("{} {}", failure.summary, failure.detail)),
+        (ApplyRun::Failed { job, failure, .. }, _) | (ApplyRun::None, PlanRun::Failed { job, failure }) => {
+            ("failed", Some(job.clone()), format!("{} {}", failure.summary, failure.detail))
+        }
         (_, PlanRun::Running { job, .. }) => ("planning", Some(job.clone()), String::new()),
-        (_, PlanRun::Done(planned)) if planned.plan.changes_something() => ("planned", Some(planned.job.clone()), String::new()),
+        (_, PlanRun::Done(planned)) if planned.plan.changes_something() => {
+            ("planned", Some(planned.job.clone()), String::new())
+        }
         (_, PlanRun::Done(planned)) => ("no changes", Some(planned.job.clone()), String::new()),
-        (_, PlanRun::Failed { job, failure }) => ("failed", Some(job.clone()), format!("{} {}", failure.summary, failure.detail)),
         (_, PlanRun::Blocked(_)) => ("locked", None, String::new()),
         (_, PlanRun::AwaitsSource(_)) => ("waits", None, String::new()),
         (_, PlanRun::Dropped { .. }) => ("discarded", None, String::new()),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tempfile::TempDir;
 use tidegate::app::Limits;
+use tidegate::app::engine::Rest;
 use tidegate::forge::github::{GitHubAuth, GitHubConfig};
 use tidegate::ports::clock::SystemClock;
 use tidegate::sandbox::{Comment, Role, Sandbox, SandboxConfig};
@@ -57,10 +58,17 @@ impl Ctx {
             sandbox.create_user(login);
         }
         let mut ctx = Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way };
-        let filled: Vec<(String, String)> = files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
+        let filled: Vec<(String, String)> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         ctx.sandbox.create_repo("acme", "infra", &borrowed).expect("a repository");
-        for (login, role) in [(MIRA, Role::Write), (LIN, Role::Admin), (KIM, Role::Write), (SAM, Role::Read), ("tidegate-bot", Role::Admin)] {
+        for (login, role) in [
+            (MIRA, Role::Write),
+            (LIN, Role::Admin),
+            (KIM, Role::Write),
+            (SAM, Role::Read),
+            ("tidegate-bot", Role::Admin),
+        ] {
             ctx.sandbox.set_role(REPO, login, role).expect("a role");
         }
         ctx.sandbox.protect(REPO, "main", &["tidegate/plan", "tidegate/apply"]).expect("protection");
@@ -98,7 +106,8 @@ impl Ctx {
 
     /// Starts the server; at the address that it had before, so that jobs and hooks find it again.
     pub async fn start(&mut self) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let parts = self.parts();
         let running = runtime.spawn(serve::start(parts)).await.expect("no panic").expect("a server");
         self.address = running.address;
@@ -110,7 +119,9 @@ impl Ctx {
     /// The server is gone, wherever it was: no task of it runs on.
     pub fn kill(&mut self) {
         if let Some((runtime, _)) = self.server.take() {
-            std::thread::spawn(move || runtime.shutdown_timeout(std::time::Duration::from_secs(5))).join().expect("the runtime ends");
+            std::thread::spawn(move || runtime.shutdown_timeout(std::time::Duration::from_secs(5)))
+                .join()
+                .expect("the runtime ends");
         }
     }
 
@@ -166,7 +177,7 @@ impl Ctx {
                 activity.changed().await.expect("the engine runs");
                 let now = *activity.borrow();
                 // A round that began after the last delivery, twice, so that nothing fell between two looks.
-                quiet_rounds = if now.at_rest && now.jobs == 0 { quiet_rounds + 1 } else { 0 };
+                quiet_rounds = if now.rest == Rest::Complete && now.jobs == 0 { quiet_rounds + 1 } else { 0 };
                 if quiet_rounds >= 2 {
                     return;
                 }
@@ -197,7 +208,8 @@ impl Ctx {
     pub fn push(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> String {
         let filled: Vec<(String, Option<String>)> =
             changes.iter().map(|(path, text)| ((*path).to_owned(), text.map(|text| self.fill(text)))).collect();
-        let borrowed: Vec<(&str, Option<&str>)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
+        let borrowed: Vec<(&str, Option<&str>)> =
+            filled.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
         self.sandbox.commit(REPO, branch, &borrowed, "Change it", MIRA).expect("a commit")
     }
 
@@ -224,12 +236,17 @@ impl Ctx {
     }
 
     fn all_comments(&self) -> Vec<String> {
-        (1..20).filter_map(|pull| self.sandbox.comments(REPO, pull).ok()).flatten().map(|comment| comment.body).collect()
+        (1..20)
+            .filter_map(|pull| self.sandbox.comments(REPO, pull).ok())
+            .flatten()
+            .map(|comment| comment.body)
+            .collect()
     }
 
     /// The notes of a pull: never more than one.
     pub fn note(&self, pull: u64) -> Option<String> {
-        let mut notes: Vec<String> = self.ours(pull).into_iter().filter_map(|comment| split(&comment.body, " note -->")).collect();
+        let mut notes: Vec<String> =
+            self.ours(pull).into_iter().filter_map(|comment| split(&comment.body, " note -->")).collect();
         assert!(notes.len() <= 1, "more than one note: {notes:#?}");
         notes.pop()
     }
@@ -276,13 +293,22 @@ impl Ctx {
         let pulls = self.app().store.pulls().await.expect("pulls");
         let Some(repo) = pulls.first().map(|pull| pull.key.repo.clone()) else { return Vec::new() };
         let table = self.app().store.locks(&repo).await.expect("locks");
-        let held = table.locks.values().filter_map(|lock| Some(format!("{} #{}", lock.root, lock.holder.as_ref()?.pull)));
+        let held =
+            table.locks.values().filter_map(|lock| Some(format!("{} #{}", lock.root, lock.holder.as_ref()?.pull)));
         held.collect()
     }
 
     /// The outputs of a root's state, as JSON text; empty when there is no state.
     pub fn state(&self, name: &str) -> String {
         std::fs::read_to_string(self.states().join(format!("{name}.tfstate"))).unwrap_or_default()
+    }
+
+    /// How often a wave of the pull was let through to its jobs.
+    pub async fn uses(&self, pull: u64) -> usize {
+        let pulls = self.app().store.pulls().await.expect("pulls");
+        let Some(known) = pulls.iter().find(|known| known.key.number == pull) else { return 0 };
+        let ledger = self.app().store.ledger(&known.key).await.expect("a ledger");
+        ledger.iter().filter(|(_, line)| line.contains(" uses ")).count()
     }
 
     /// How often a state was written: its serial.

@@ -10,5 +10,5 @@ mod github;
 mod runner;
 mod sandbox;
 mod source;
-mod stories;
 mod store;
+mod stories;

@@ -39,7 +39,8 @@ resource "terraform_data" "a" { input = "1" }
 "#;
 
 /// All three.
-pub(crate) const ESTATE: &[(&str, &str)] = &[("net/main.tf", NET), ("app/main.tf", APP), ("solo/main.tf", SOLO), ("README.md", "# estate\n")];
+pub(crate) const ESTATE: &[(&str, &str)] =
+    &[("net/main.tf", NET), ("app/main.tf", APP), ("solo/main.tf", SOLO), ("README.md", "# estate\n")];
 
 /// `solo` with another value.
 pub(crate) fn solo(value: &str) -> String {

@@ -6,7 +6,7 @@ use super::gates::permit;
 use crate::domain::effect::Act;
 use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
-use crate::domain::job::{JobSpec, Phase, ResourceStage, ResourceState, ReplaceStage, StateLock, VERSION};
+use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceState, StateLock, VERSION};
 use crate::domain::lock::{Blocked, Cause, Holder};
 use crate::domain::plan::{Action, Plan, moved};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope};
@@ -14,7 +14,11 @@ use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, Root
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
 pub(super) fn is_busy(rollout: &Rollout) -> bool {
     let applying = rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. }));
-    applying || rollout.apply.as_ref().is_some_and(|apply| matches!(apply.stage, ApplyStage::Planning | ApplyStage::Applying))
+    applying
+        || rollout
+            .apply
+            .as_ref()
+            .is_some_and(|apply| matches!(apply.stage, ApplyStage::Planning | ApplyStage::Applying))
 }
 
 impl Turn<'_> {
@@ -24,7 +28,9 @@ impl Turn<'_> {
         let roots: Vec<RootKey> = rollout
             .runs
             .values()
-            .filter(|run| run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_)))
+            .filter(|run| {
+                run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_))
+            })
             .filter(|run| in_scope(rollout, scope, run))
             .map(|run| run.root.clone())
             .collect();

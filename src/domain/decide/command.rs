@@ -74,7 +74,8 @@ impl Turn<'_> {
     fn obey(&mut self, comment: &Comment, command: &Command) -> Answer {
         let permission = self.facts.permission.unwrap_or(Permission::None);
         // Who may approve is the gate's rule: being named there takes the place of write access.
-        let reads_only = matches!(command, Command::Status | Command::Explain(_) | Command::Help | Command::Approve { .. });
+        let reads_only =
+            matches!(command, Command::Status | Command::Explain(_) | Command::Help | Command::Approve { .. });
         if !reads_only && permission < Permission::Write {
             return Answer::Refused(reply::no_write_access(&comment.by));
         }
@@ -169,7 +170,9 @@ impl Turn<'_> {
         if self.pull.seen.as_ref().is_some_and(|seen| seen.draft) {
             return Some(reply::draft());
         }
-        if let Some(apply) = rollout.apply.as_ref().filter(|apply| matches!(apply.stage, ApplyStage::Planning | ApplyStage::Applying)) {
+        if let Some(apply) =
+            rollout.apply.as_ref().filter(|apply| matches!(apply.stage, ApplyStage::Planning | ApplyStage::Applying))
+        {
             return Some(reply::already_applying(apply));
         }
         if let Stage::Refused(refusal) = &rollout.stage {
@@ -201,11 +204,14 @@ impl Turn<'_> {
             ApplyTarget::Roots(roots) => Scope::Roots(self.select(roots, None)?),
         };
         // A wave with a plan that failed or was dropped is incomplete: only named roots beside it can go.
-        let incomplete = rollout.runs.values().find(|run| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. }));
+        let incomplete =
+            rollout.runs.values().find(|run| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. }));
         match (incomplete, &scope) {
             (Some(run), Scope::Roots(roots)) if roots.contains(&run.root) => Err(reply::no_plan(&run.root)),
             (Some(run), Scope::All) => Err(reply::no_plan(&run.root)),
-            (Some(run), Scope::UpTo(wave)) if rollout.wave_of(&run.root).is_some_and(|own| own <= *wave) => Err(reply::no_plan(&run.root)),
+            (Some(run), Scope::UpTo(wave)) if rollout.wave_of(&run.root).is_some_and(|own| own <= *wave) => {
+                Err(reply::no_plan(&run.root))
+            }
             _ => Ok(scope),
         }
     }
@@ -277,9 +283,8 @@ impl Turn<'_> {
             rollout.reach = None;
             rollout.apply = None;
         }
-        let (locks, freed) = self.locks.release(self.number(), &Release::Roots(&named));
+        let (locks, _) = self.locks.release(self.number(), &Release::Roots(&named));
         self.locks = locks;
-        self.wake(&freed);
         Answer::Done
     }
 
@@ -320,7 +325,8 @@ impl Turn<'_> {
             Ok(named) => named,
             Err(refusal) => return Answer::Refused(refusal),
         };
-        let holder = Holder { pull: self.number(), by: by.clone(), since: self.now(), cause: Cause::Asked(reason.to_owned()) };
+        let holder =
+            Holder { pull: self.number(), by: by.clone(), since: self.now(), cause: Cause::Asked(reason.to_owned()) };
         match self.locks.take(&self.states(&named), &holder) {
             Ok(locks) => {
                 self.locks = locks;
@@ -342,7 +348,6 @@ impl Turn<'_> {
         if !freed.roots.is_empty() {
             self.ledger.push(format!("{by} unlocks {}", list(&freed.roots)));
         }
-        self.wake(&freed);
         Answer::Said(reply::unlocked(&freed.roots))
     }
 
@@ -374,7 +379,12 @@ impl Turn<'_> {
         let known: Vec<&RootKey> = rollout.runs.keys().collect();
         let mut selected: Vec<RootKey> = Vec::new();
         if roots.is_empty() {
-            selected.extend(known.iter().filter(|root| workspace.is_none_or(|wanted| root.workspace() == wanted)).map(|root| (*root).clone()));
+            selected.extend(
+                known
+                    .iter()
+                    .filter(|root| workspace.is_none_or(|wanted| root.workspace() == wanted))
+                    .map(|root| (*root).clone()),
+            );
         }
         for typed in roots {
             let typed_root = RootKey::from(typed.trim_end_matches('/').to_owned());

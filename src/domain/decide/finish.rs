@@ -43,14 +43,12 @@ impl Turn<'_> {
             self.ledger.push(format!("locks freed with the end of the pull: {}", roots.join(", ")));
         }
         self.locks = locks;
-        self.wake(&freed);
     }
 
     /// A draft gives back what its plans hold; what an apply holds stays.
     pub(super) fn back_to_draft(&mut self) {
-        let (locks, freed) = self.locks.release(self.number(), &Release::Plans);
+        let (locks, _) = self.locks.release(self.number(), &Release::Plans);
         self.locks = locks;
-        self.wake(&freed);
     }
 
     /// No check of ours is left pending on the last head.
@@ -79,5 +77,9 @@ impl Turn<'_> {
 
 /// Whether both checks already said success.
 fn is_settled(rollout: &Rollout) -> bool {
-    rollout.is_planned() && rollout.runs.values().all(|run| run.is_applied() || run.planned().is_some_and(|planned| !planned.plan.changes_something()))
+    rollout.is_planned()
+        && rollout
+            .runs
+            .values()
+            .all(|run| run.is_applied() || run.planned().is_some_and(|planned| !planned.plan.changes_something()))
 }

@@ -80,18 +80,30 @@ impl Turn<'_> {
         if runs.iter().any(|run| matches!(run.apply, ApplyRun::Running { .. })) {
             return (WaveState::Applying, None);
         }
-        if runs.iter().any(|run| matches!(run.apply, ApplyRun::Failed { .. }) || matches!(run.plan, PlanRun::Failed { .. })) {
+        if runs
+            .iter()
+            .any(|run| matches!(run.apply, ApplyRun::Failed { .. }) || matches!(run.plan, PlanRun::Failed { .. }))
+        {
             return (WaveState::Failed, None);
         }
-        if runs.iter().any(|run| run.changes_something()) && runs.iter().all(|run| run.is_applied() || is_unchanged(run)) {
+        if runs.iter().any(|run| run.changes_something())
+            && runs.iter().all(|run| run.is_applied() || is_unchanged(run))
+        {
             return (WaveState::Applied, None);
         }
         if let Some(earlier) = earlier
-            && runs.iter().any(|run| run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_)))
+            && runs.iter().any(|run| {
+                run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_))
+            })
         {
             return (WaveState::After(earlier), None);
         }
-        if runs.iter().any(|run| matches!(run.plan, PlanRun::Queued | PlanRun::Blocked(_) | PlanRun::Running { .. } | PlanRun::AwaitsSource(_))) {
+        if runs.iter().any(|run| {
+            matches!(
+                run.plan,
+                PlanRun::Queued | PlanRun::Blocked(_) | PlanRun::Running { .. } | PlanRun::AwaitsSource(_)
+            )
+        }) {
             return (WaveState::Planning, None);
         }
         if let Some(apply) = rollout.apply.as_ref().filter(|apply| apply.wave == wave)
@@ -103,9 +115,10 @@ impl Turn<'_> {
             Verdict::Nothing => (WaveState::NoChanges, None),
             Verdict::Open(permit) => (WaveState::Open(permit.digest().clone()), None),
             Verdict::Held(reasons) => (WaveState::Waiting(rollout.set_digest(wave)), Some(in_words(&reasons))),
-            Verdict::Refused { approved, by } => {
-                (WaveState::Waiting(rollout.set_digest(wave)), Some(format!("a new approval: {by} approved `{approved}`, and its plans changed since")))
-            }
+            Verdict::Refused { approved, by } => (
+                WaveState::Waiting(rollout.set_digest(wave)),
+                Some(format!("a new approval: {by} approved `{approved}`, and its plans changed since")),
+            ),
         }
     }
 }

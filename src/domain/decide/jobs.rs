@@ -82,7 +82,7 @@ impl Turn<'_> {
             }
             Outcome::Failed { failure, resources, errored_state } => ApplyRun::Failed {
                 job: job.clone(),
-                failure: with_errored_state(failure.clone(), *errored_state),
+                failure: if *errored_state { with_kept_state(failure.clone()) } else { failure.clone() },
                 resources: if resources.is_empty() { known } else { resources.clone() },
                 at: now,
             },
@@ -101,7 +101,10 @@ impl Turn<'_> {
     /// The set digest of the wave that this job applies a part of.
     fn applied_digest(&self, job: &JobId, root: &RootKey) -> Option<AppliedDigest> {
         let rollout = self.pull.rollout.iter().chain(&self.pull.retired).find(|rollout| {
-            rollout.runs.get(root).is_some_and(|run| matches!(&run.apply, ApplyRun::Running { job: known, .. } if known == job))
+            rollout
+                .runs
+                .get(root)
+                .is_some_and(|run| matches!(&run.apply, ApplyRun::Running { job: known, .. } if known == job))
         })?;
         let wave = rollout.wave_of(root)?;
         Some(AppliedDigest { wave, digest: rollout.set_digest(wave)?, at: self.now() })
@@ -131,7 +134,12 @@ impl Turn<'_> {
             .partition(|rollout| rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. })));
         self.pull.retired = running;
         let Some(rollout) = &mut self.pull.rollout else { return };
-        for state in ended.iter().flat_map(|old| old.runs.values()).filter(|run| run.apply != ApplyRun::None).map(|run| &run.state) {
+        for state in ended
+            .iter()
+            .flat_map(|old| old.runs.values())
+            .filter(|run| run.apply != ApplyRun::None)
+            .map(|run| &run.state)
+        {
             for run in rollout.runs.values_mut().filter(|run| run.state == *state) {
                 if matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. }) {
                     run.plan = PlanRun::Queued;
@@ -142,7 +150,13 @@ impl Turn<'_> {
     }
 }
 
-fn applied(run: &RootRun, job: &JobId, resources: Vec<ResourceState>, at: crate::domain::ids::Timestamp, took_ms: i64) -> ApplyRun {
+fn applied(
+    run: &RootRun,
+    job: &JobId,
+    resources: Vec<ResourceState>,
+    at: crate::domain::ids::Timestamp,
+    took_ms: i64,
+) -> ApplyRun {
     match run.planned() {
         Some(planned) => ApplyRun::Applied {
             job: job.clone(),
@@ -165,11 +179,9 @@ fn plan_again(run: &mut RootRun) -> ApplyRun {
     ApplyRun::None
 }
 
-fn with_errored_state(mut failure: Failure, errored_state: bool) -> Failure {
-    if errored_state {
-        let note = "The state could not be written to its backend. It was kept, encrypted, with this run: `terraform state push errored.tfstate` puts it back. Until then nothing else is applied here.";
-        failure.detail = if failure.detail.is_empty() { note.to_owned() } else { format!("{}\n{note}", failure.detail) };
-    }
+fn with_kept_state(mut failure: Failure) -> Failure {
+    let note = "The state could not be written to its backend. It was kept, encrypted, with this run: `terraform state push errored.tfstate` puts it back. Until then nothing else is applied here.";
+    failure.detail = if failure.detail.is_empty() { note.to_owned() } else { format!("{}\n{note}", failure.detail) };
     failure
 }
 

@@ -16,7 +16,9 @@ impl Turn<'_> {
         if let Some(fresh) = self.facts.fresh.clone() {
             self.adopt(&fresh);
         }
-        if let (Some(tip), Some(base_ref)) = (self.facts.base_tip.clone(), self.pull.rollout.as_ref().map(|rollout| rollout.base_ref.clone())) {
+        if let (Some(tip), Some(base_ref)) =
+            (self.facts.base_tip.clone(), self.pull.rollout.as_ref().map(|rollout| rollout.base_ref.clone()))
+        {
             self.base_moved(&base_ref, &tip);
         }
         if let Some(reviews) = &self.facts.reviews {
@@ -48,9 +50,11 @@ impl Turn<'_> {
             return;
         }
         let reopened = before.as_ref().is_some_and(|known| known.state != PullState::Open);
-        let moved = self.pull.rollout.as_ref().is_none_or(|rollout| {
-            rollout.head != seen.head || rollout.base_ref != seen.base_ref
-        });
+        let moved = self
+            .pull
+            .rollout
+            .as_ref()
+            .is_none_or(|rollout| rollout.head != seen.head || rollout.base_ref != seen.base_ref);
         if moved || reopened {
             self.begin(Vec::new());
         }
@@ -87,6 +91,7 @@ impl Turn<'_> {
             edges: Vec::new(),
             reach: None,
             holes: Vec::new(),
+            notices: Vec::new(),
             apply: None,
             applies: 0,
             jobs: 0,
@@ -151,7 +156,10 @@ impl Turn<'_> {
         }
         let applying = self.is_applying();
         let Some(rollout) = &mut self.pull.rollout else { return };
-        if rollout.base_ref != branch || rollout.base == *tip || matches!(rollout.stage, Stage::Refused(_)) && rollout.base == Sha::new("") {
+        if rollout.base_ref != branch
+            || rollout.base == *tip
+            || matches!(rollout.stage, Stage::Refused(_)) && rollout.base == Sha::new("")
+        {
             return;
         }
         if applying {
@@ -176,7 +184,9 @@ impl Turn<'_> {
             }
             return;
         }
-        let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) else { return };
+        let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) else {
+            return;
+        };
         let mut old = std::mem::take(&mut rollout.runs);
         let keep = |run: &RootRun| rollout.config == inspection.config || matches!(run.apply, ApplyRun::Applied { .. });
         for root in &inspection.roots {
@@ -208,6 +218,7 @@ impl Turn<'_> {
         rollout.waves.clone_from(&inspection.waves);
         rollout.edges.clone_from(&inspection.edges);
         rollout.holes.clone_from(&inspection.holes);
+        rollout.notices.clone_from(&inspection.notices);
         rollout.moved_base = None;
         rollout.reach = None;
         rollout.stage = Stage::Ready;

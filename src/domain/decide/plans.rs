@@ -35,12 +35,15 @@ impl Turn<'_> {
             0 => self.facts.server.parallelism,
             asked => asked.min(self.facts.server.parallelism),
         };
-        let mut free = limit.saturating_sub(rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count());
+        let mut free = limit
+            .saturating_sub(rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count());
         let waiting: Vec<RootKey> = rollout
             .waves
             .iter()
             .flatten()
-            .filter(|root| rollout.runs.get(*root).is_some_and(|run| matches!(run.plan, PlanRun::Queued | PlanRun::Blocked(_))))
+            .filter(|root| {
+                rollout.runs.get(*root).is_some_and(|run| matches!(run.plan, PlanRun::Queued | PlanRun::Blocked(_)))
+            })
             .cloned()
             .collect();
         for root in waiting {
@@ -116,9 +119,8 @@ impl Turn<'_> {
             }
             LockMode::Apply => {
                 let keys: Vec<StateKey> = states.into_iter().map(|(state, _)| state).collect();
-                let (locks, freed) = self.locks.served(number, &keys);
+                let (locks, _) = self.locks.served(number, &keys);
                 self.locks = locks;
-                self.wake(&freed);
             }
         }
     }
@@ -159,11 +161,8 @@ impl Turn<'_> {
         rollout.planned_at = Some(now);
         mark_replans(rollout);
         if let Some(estate) = &facts.estate {
-            let plans: Vec<(RootKey, &Plan)> = rollout
-                .runs
-                .values()
-                .filter_map(|run| Some((run.root.clone(), &run.planned()?.plan)))
-                .collect();
+            let plans: Vec<(RootKey, &Plan)> =
+                rollout.runs.values().filter_map(|run| Some((run.root.clone(), &run.planned()?.plan))).collect();
             let changed =
                 plans.iter().filter(|(_, plan)| plan.changes_something()).map(|(root, _)| root.clone()).collect();
             rollout.reach = Some(Reach {
@@ -192,9 +191,8 @@ impl Turn<'_> {
         if unchanged.is_empty() {
             return;
         }
-        let (locks, freed) = self.locks.release(number, &Release::Roots(&unchanged));
+        let (locks, _) = self.locks.release(number, &Release::Roots(&unchanged));
         self.locks = locks;
-        self.wake(&freed);
     }
 
     /// A move of the base that came while something was being applied is looked at afterwards.
@@ -227,13 +225,15 @@ pub(super) fn next_job(rollout: &mut Rollout) -> JobId {
 
 /// A plan that failed because its source's state is not there yet waits for a source that this change creates.
 fn wait_for_unapplied_sources(rollout: &mut Rollout) {
-    let changing: Vec<RootKey> = rollout.runs.values().filter(|run| awaits_or_changes(run)).map(|run| run.root.clone()).collect();
+    let changing: Vec<RootKey> =
+        rollout.runs.values().filter(|run| awaits_or_changes(run)).map(|run| run.root.clone()).collect();
     for edge in rollout.edges.clone() {
         if !changing.contains(&edge.source) {
             continue;
         }
         let Some(run) = rollout.runs.get_mut(&edge.reader) else { continue };
-        if matches!(&run.plan, PlanRun::Failed { failure, .. } if failure.summary.contains("Unable to find remote state")) {
+        if matches!(&run.plan, PlanRun::Failed { failure, .. } if failure.summary.contains("Unable to find remote state"))
+        {
             run.plan = PlanRun::AwaitsSource(edge.source);
         }
     }
@@ -258,7 +258,8 @@ fn mark_replans(rollout: &mut Rollout) {
         })
         .collect();
     for run in rollout.runs.values_mut() {
-        run.replans_after = reads.iter().filter(|(reader, _)| *reader == run.root).map(|(_, read)| read.clone()).collect();
+        run.replans_after =
+            reads.iter().filter(|(reader, _)| *reader == run.root).map(|(_, read)| read.clone()).collect();
     }
     // Whoever reads a root that is planned again may see other outputs of it as well.
     for wave in rollout.waves.clone() {
@@ -267,8 +268,17 @@ fn mark_replans(rollout: &mut Rollout) {
                 .edges
                 .iter()
                 .filter(|edge| edge.reader == root && rollout.wave_of(&edge.source) < rollout.wave_of(&edge.reader))
-                .filter(|edge| rollout.runs.get(&edge.source).is_some_and(|source| !source.replans_after.is_empty() && !source.is_applied()))
-                .map(|edge| Read { source: edge.source.clone(), outputs: edge.outputs.clone().unwrap_or_default(), unknown: true })
+                .filter(|edge| {
+                    rollout
+                        .runs
+                        .get(&edge.source)
+                        .is_some_and(|source| !source.replans_after.is_empty() && !source.is_applied())
+                })
+                .map(|edge| Read {
+                    source: edge.source.clone(),
+                    outputs: edge.outputs.clone().unwrap_or_default(),
+                    unknown: true,
+                })
                 .collect();
             let Some(run) = rollout.runs.get_mut(&root) else { continue };
             for read in again {
@@ -292,7 +302,11 @@ fn changed_read(source: &Planned, edge: &crate::domain::estate::Edge) -> Option<
     }
     Some(Read {
         source: edge.source.clone(),
-        outputs: edge.outputs.as_ref().map(|_| read.iter().map(|output| output.name.clone()).collect()).unwrap_or_default(),
+        outputs: edge
+            .outputs
+            .as_ref()
+            .map(|_| read.iter().map(|output| output.name.clone()).collect())
+            .unwrap_or_default(),
         // It was planned on the applied values, so every changed value is one that its plan does not know.
         unknown: true,
     })

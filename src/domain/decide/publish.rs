@@ -35,16 +35,26 @@ impl Turn<'_> {
     fn publish_checks(&mut self, rollout: &Rollout) {
         let waves = self.wave_states(rollout);
         let url = Some(self.facts.server.pages.rollout(&rollout.id));
-        for (name, (state, title)) in [(CheckName::Plan, plan_check(rollout)), (CheckName::Apply, apply_check(rollout, &waves))] {
+        for (name, (state, title)) in
+            [(CheckName::Plan, plan_check(rollout)), (CheckName::Apply, apply_check(rollout, &waves))]
+        {
             let title = title.chars().take(140).collect();
-            let report = CheckReport { head: rollout.head.clone(), name, state, title, summary: String::new(), url: url.clone() };
+            let report = CheckReport {
+                head: rollout.head.clone(),
+                name,
+                state,
+                title,
+                summary: String::new(),
+                url: url.clone(),
+            };
             self.act(check_slot(&report), Act::Check(report));
         }
     }
 
     /// A pull that reaches no root gets no note, unless it had one.
     fn publish_note(&mut self, rollout: &Rollout) {
-        let quiet = rollout.stage == Stage::Inspecting || rollout.runs.is_empty() && rollout.holes.is_empty() && rollout.stage == Stage::Ready;
+        let quiet = rollout.stage == Stage::Inspecting
+            || rollout.runs.is_empty() && rollout.notices.is_empty() && rollout.stage == Stage::Ready;
         if quiet && (!self.pull.noted || rollout.stage == Stage::Inspecting) {
             return;
         }
@@ -67,7 +77,13 @@ impl Turn<'_> {
     fn context(&self, rollout: &Rollout) -> Context {
         let (waves, waits) = self.wave_states(rollout).into_iter().unzip();
         let server = &self.facts.server;
-        Context { url: server.pages.rollout(&rollout.id), limit: server.comment_limit, now: self.facts.now, waves, waits }
+        Context {
+            url: server.pages.rollout(&rollout.id),
+            limit: server.comment_limit,
+            now: self.facts.now,
+            waves,
+            waits,
+        }
     }
 
     /// The next tick of the edit gap: edits of one gap fall together, and none is put off for ever.
@@ -89,7 +105,10 @@ impl Turn<'_> {
 
 /// Whether anything runs that will change the note by itself.
 fn is_moving(rollout: &Rollout) -> bool {
-    rollout.runs.values().any(|run| matches!(run.plan, PlanRun::Running { .. }) || matches!(run.apply, ApplyRun::Running { .. }))
+    rollout
+        .runs
+        .values()
+        .any(|run| matches!(run.plan, PlanRun::Running { .. }) || matches!(run.apply, ApplyRun::Running { .. }))
 }
 
 fn plan_check(rollout: &Rollout) -> (CheckState, String) {
@@ -107,7 +126,11 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
         PlanRun::Blocked(blocker) => Some((run, blocker)),
         _ => None,
     });
-    let done = rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. })).count();
+    let done = rollout
+        .runs
+        .values()
+        .filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. }))
+        .count();
     let running = rollout.runs.values().any(|run| matches!(run.plan, PlanRun::Running { .. } | PlanRun::Queued));
     if running {
         return (CheckState::Running, format!("{done} of {} planned", roots(total)));
@@ -125,19 +148,27 @@ fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (Che
     match &rollout.stage {
         Stage::Inspecting => return (CheckState::Pending, "Waits for the plan".to_owned()),
         Stage::Refused(_) => return (CheckState::Failure, "Nothing can be applied".to_owned()),
-        Stage::Ready if rollout.runs.is_empty() => return (CheckState::Success, "No Terraform roots touched".to_owned()),
+        Stage::Ready if rollout.runs.is_empty() => {
+            return (CheckState::Success, "No Terraform roots touched".to_owned());
+        }
         Stage::Ready => {}
     }
     let to_do = rollout.runs.values().filter(|run| run.is_applied() || !super::gates::is_unchanged(run)).count();
     let applied = rollout.runs.values().filter(|run| run.is_applied()).count();
     if let Some(wave) = waves.iter().position(|(state, _)| *state == WaveState::Applying) {
-        return (CheckState::Running, format!("Applying wave {} of {}: {applied} of {to_do} applied", wave + 1, waves.len()));
+        return (
+            CheckState::Running,
+            format!("Applying wave {} of {}: {applied} of {to_do} applied", wave + 1, waves.len()),
+        );
     }
     if rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Failed { .. })) {
         return (CheckState::Failure, format!("The apply failed: {applied} of {to_do} applied"));
     }
     if !rollout.is_planned() {
-        return (CheckState::Pending, if applied > 0 { format!("{applied} of {to_do} applied") } else { "Waits for the plan".to_owned() });
+        return (
+            CheckState::Pending,
+            if applied > 0 { format!("{applied} of {to_do} applied") } else { "Waits for the plan".to_owned() },
+        );
     }
     if to_do == 0 {
         return (CheckState::Success, "Nothing to apply".to_owned());
@@ -147,8 +178,12 @@ fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (Che
     }
     let waiting = waves.iter().position(|(state, _)| matches!(state, WaveState::Waiting(_)));
     match (waiting, &rollout.apply) {
-        (Some(wave), _) => (CheckState::Pending, format!("{applied} of {to_do} applied; wave-{} waits for an approval", wave + 1)),
-        (None, Some(Apply { stage: ApplyStage::Refused(_), wave, .. })) => (CheckState::Failure, format!("wave-{wave}: plans changed after the approval")),
+        (Some(wave), _) => {
+            (CheckState::Pending, format!("{applied} of {to_do} applied; wave-{} waits for an approval", wave + 1))
+        }
+        (None, Some(Apply { stage: ApplyStage::Refused(_), wave, .. })) => {
+            (CheckState::Failure, format!("wave-{wave}: plans changed after the approval"))
+        }
         (None, _) => (CheckState::Pending, format!("{applied} of {to_do} applied; `apply` is not typed yet")),
     }
 }

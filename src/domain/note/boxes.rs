@@ -30,6 +30,15 @@ pub(super) fn failures(subject: Subject<'_>) -> Option<String> {
     (!blocks.is_empty()).then(|| blocks.join("\n\n"))
 }
 
+/// What must be said beside the plans: a root that is removed, say.
+pub(super) fn notices(subject: Subject<'_>) -> Option<String> {
+    let notices = &subject.rollout.notices;
+    let shown: Vec<String> = notices.iter().take(MOST).map(|notice| alert("IMPORTANT", notice)).collect();
+    let more = notices.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| format!("And {more} more of this kind: [run]({}).", subject.context.url));
+    (!shown.is_empty()).then(|| shown.into_iter().chain(more).collect::<Vec<_>>().join("\n\n"))
+}
+
 fn failure_of(run: &RootRun, url: &str) -> String {
     match (&run.plan, &run.apply) {
         (PlanRun::Failed { failure, .. }, _) => failure_text(run, "plan", failure, url),

@@ -117,7 +117,9 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
         PlanRun::Blocked(blocker) => format!("waits for #{}", blocker.pull),
         PlanRun::Failed { .. } => "failed to plan".to_owned(),
         PlanRun::Dropped { by } => format!("dropped by {}", code_cell(&format!("@{by}"))),
-        PlanRun::AwaitsSource(source) => format!("waits for {}, which was never applied", code_cell(&source.to_string())),
+        PlanRun::AwaitsSource(source) => {
+            format!("waits for {}, which was never applied", code_cell(&source.to_string()))
+        }
         PlanRun::Queued => "waits to be planned".to_owned(),
         PlanRun::Running { .. } => "being planned".to_owned(),
         PlanRun::Done(_) if !run.changes_something() && !run.replans_after.iter().any(|read| read.unknown) => {

@@ -19,7 +19,11 @@ pub fn moved(before: &Plan, now: &Plan) -> String {
             Some(_) => {}
         }
     }
-    parts.extend(old.iter().filter(|(key, _)| !new.contains_key(*key)).map(|(_, was)| format!("`{}` no longer changes", was.address)));
+    parts.extend(
+        old.iter()
+            .filter(|(key, _)| !new.contains_key(*key))
+            .map(|(_, was)| format!("`{}` no longer changes", was.address)),
+    );
     if before.outputs != now.outputs {
         parts.push("outputs change differently".to_owned());
     }

@@ -54,7 +54,6 @@ async fn what_is_planned_is_the_merge_so_that_no_plan_reverts_the_base() {
     let ctx = Ctx::with(ESTATE).await;
     ctx.applied_before(&["net", "app", "solo"]).await;
     let first = ctx.open("first", &[("net/main.tf", Some(&net("10.9.0.0/16")))]);
-    let comment_only = format!("{}\n# a word\n", super::NET);
     let second = ctx.open("second", &[("net/notes.tf", Some("# a word\n"))]);
     let third = ctx.open("third", &[("solo/main.tf", Some(&solo("3")))]);
     ctx.settle().await;
@@ -67,7 +66,7 @@ async fn what_is_planned_is_the_merge_so_that_no_plan_reverts_the_base() {
     ctx.merge(first).expect("it merges");
     ctx.settle().await;
     let note = ctx.note(second).expect("a note");
-    assert!(note.starts_with("### No changes"), "no revert of the other pull: {note}\n{comment_only}");
+    assert!(note.starts_with("### No changes"), "no revert of the other pull: {note}");
     let after = ctx.note(third).expect("a note");
     let table = |note: &str| note.lines().find(|line| line.contains("| `solo` |")).map(str::to_owned);
     assert_eq!(table(&after), table(&kept), "what the base's move does not touch keeps its plan and digest");
@@ -85,7 +84,11 @@ async fn a_push_plans_the_new_head_and_closes_the_checks_of_the_old_one() {
     let note = ctx.note(pull).expect("a note");
     assert!(note.contains("`net`") && !note.contains("| `solo` |"), "{note}");
     assert!(ctx.plan_check(pull).starts_with("success"), "{}", ctx.plan_check(pull));
-    assert!(ctx.check_of(&first, "tidegate/apply").starts_with("neutral: superseded by"), "{}", ctx.check_of(&first, "tidegate/apply"));
+    assert!(
+        ctx.check_of(&first, "tidegate/apply").starts_with("neutral: superseded by"),
+        "{}",
+        ctx.check_of(&first, "tidegate/apply")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,6 +197,6 @@ async fn who_may_only_read_changes_nothing() {
     }
     for command in ["status", "help", "explain solo/main.tf"] {
         ctx.comment(pull, SAM, command).await;
-        assert!(!ctx.last_reply(pull).contains("write access"), "{command}: {}", ctx.last_reply(pull));
+        assert!(!ctx.last_reply(pull).starts_with("Not done"), "{command}: {}", ctx.last_reply(pull));
     }
 }

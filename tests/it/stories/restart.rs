@@ -47,7 +47,7 @@ async fn what_came_while_the_server_was_down_is_found() {
     ctx.start().await;
     ctx.until("the apply", |ctx| (ctx.apply_check(pull) == "success: 1 root applied").then_some(())).await;
     ctx.settle().await;
-    assert_eq!(ctx.serial("solo"), 2, "once");
+    assert_eq!(ctx.uses(pull).await, 1, "once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

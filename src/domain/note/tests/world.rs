@@ -38,6 +38,7 @@ impl World {
             edges: Vec::new(),
             reach: None,
             holes: Vec::new(),
+            notices: Vec::new(),
             apply: None,
             applies: 0,
             jobs: 0,
