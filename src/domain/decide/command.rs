@@ -11,7 +11,6 @@ use crate::domain::event::{AuthorKind, Comment, CommentKind};
 use crate::domain::gate::{Bar, bars};
 use crate::domain::ids::{Digest, Login, RootKey};
 use crate::domain::lock::{Cause, Holder, Release};
-use crate::domain::pull::PullState;
 use crate::domain::reply;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Scope, Stage};
 
@@ -485,11 +484,4 @@ fn is_approved(turn: &Turn<'_>, rollout: &Rollout) -> bool {
 
 fn list(roots: &[RootKey]) -> String {
     roots.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-impl Turn<'_> {
-    /// Whether the pull was merged, for texts.
-    pub(super) fn is_merged(&self) -> bool {
-        self.pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Merged)
-    }
 }

@@ -22,7 +22,7 @@ impl Turn<'_> {
         let Some(rollout) = self.pull.rollout.clone() else { return };
         self.publish_apply(&rollout);
         if !self.pull.is_open() {
-            if self.is_merged() {
+            if self.pull.noted {
                 self.publish_note(&rollout);
             }
             return;

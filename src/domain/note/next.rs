@@ -7,12 +7,36 @@ use super::{Subject, is_pending};
 use crate::domain::config::{ApprovalSource, LockMode, MergePolicy};
 use crate::domain::estate::Reason;
 use crate::domain::plan::Change;
+use crate::domain::pull::PullState;
 use crate::domain::rollout::{ApplyRun, PlanRun, RootRun, WaveState};
 
 /// What comes next, and the table of commands; `None` while nothing can be typed that helps.
 pub(super) fn next(subject: Subject<'_>) -> Option<String> {
+    if let Some(ended) = ended(subject) {
+        return Some(ended);
+    }
     let blocks: Vec<String> = [sentence(subject), commands(subject)].into_iter().flatten().collect();
     (!blocks.is_empty()).then(|| blocks.join("\n\n"))
+}
+
+/// A pull that is over has no next step.
+fn ended(subject: Subject<'_>) -> Option<String> {
+    let runs = || subject.rollout.runs.values();
+    match subject.pull.seen.as_ref()?.state {
+        PullState::Open => None,
+        PullState::Closed => Some("**Closed.** Nothing is locked by this pull any more.".to_owned()),
+        PullState::Merged if runs().all(is_done) => {
+            Some("**Merged.** Nothing is locked by this pull any more.".to_owned())
+        }
+        PullState::Merged => {
+            let open: Vec<String> = runs().filter(|run| !is_done(run)).map(|run| root(&run.root)).collect();
+            let was = verb(open.len(), "was", "were");
+            Some(format!(
+                "**Merged before everything was applied.** {} {was} not applied; nothing is locked any more.",
+                list(&open, 5)
+            ))
+        }
+    }
 }
 
 fn sentence(subject: Subject<'_>) -> Option<String> {

@@ -22,7 +22,8 @@ async fn named(ctx: &Ctx, pull: u64, text: &str) -> String {
             }
         }
     }
-    let text = names.iter().fold(text.to_owned(), |text, (value, name)| text.replace(value, name));
+    let text = ids_by_number(text);
+    let text = names.iter().fold(text, |text, (value, name)| text.replace(value, name));
     let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     // A duration is a number and its unit.
     let mut out: Vec<String> = Vec::new();
@@ -35,6 +36,29 @@ async fn named(ctx: &Ctx, pull: u64, text: &str) -> String {
         out.push(word);
     }
     out.join(" ").replace("N ms", "N s")
+}
+
+/// The random ids of the tool, numbered as they first come.
+fn ids_by_number(text: &str) -> String {
+    let is_id = |part: &str| {
+        part.len() == 36
+            && part
+                .chars()
+                .enumerate()
+                .all(|(at, c)| if [8, 13, 18, 23].contains(&at) { c == '-' } else { c.is_ascii_hexdigit() })
+    };
+    let mut known: Vec<String> = Vec::new();
+    let parts = text.split('"').map(|part| {
+        if !is_id(part) {
+            return part.to_owned();
+        }
+        let at = known.iter().position(|id| id == part).unwrap_or_else(|| {
+            known.push(part.to_owned());
+            known.len() - 1
+        });
+        format!("id-{}", at + 1)
+    });
+    parts.collect::<Vec<_>>().join("\"")
 }
 
 #[tokio::test(flavor = "multi_thread")]
