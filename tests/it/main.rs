@@ -5,6 +5,7 @@
 #[path = "../contract/store.rs"]
 mod contract;
 mod ctx;
+mod docs;
 mod estate;
 mod github;
 mod runner;
