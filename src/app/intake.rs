@@ -7,7 +7,7 @@ use super::App;
 use crate::domain::approval::{Review, Verdict};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
 use crate::domain::ids::{PullKey, RepoKey};
-use crate::domain::pull::PullState;
+use crate::domain::pull::{PullState, REVIEW_TEXT};
 use crate::ports::forge::HookError;
 use crate::ports::store::{Accepted, Received, StoreError};
 
@@ -80,16 +80,13 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
     })
 }
 
-/// The ids of reviews and comments are two sequences; this keeps them apart where they meet.
-const REVIEW_IDS: u64 = 1 << 62;
-
 /// The text of a review is read like a comment.
 fn words_of(review: &Review, body: &str) -> Option<Comment> {
     if body.trim().is_empty() || review.verdict == Verdict::Dismissed {
         return None;
     }
     Some(Comment {
-        id: REVIEW_IDS | review.id,
+        id: REVIEW_TEXT | review.id,
         by: review.by.clone(),
         author: AuthorKind::Person,
         body: body.to_owned(),

@@ -7,7 +7,7 @@ use crate::domain::approval::{Permission, Review, Verdict};
 use crate::domain::command::{self, Command, Reading};
 use crate::domain::config::{ApprovalSource, Requirement};
 use crate::domain::decide::Facts;
-use crate::domain::event::{AuthorKind, Comment, CommentKind, Event};
+use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Outcome};
 use crate::domain::ids::{Login, PullKey, Sha};
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{Rollout, Stage};
@@ -29,6 +29,7 @@ pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> 
         fresh: None,
         permission: None,
         base_tip: None,
+        neighbours: neighbours(app, key, event).await?,
         teams: teams(app, connection, pull.rollout.as_ref()).await?,
         reviews: None,
         estate: None,
@@ -58,6 +59,17 @@ pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> 
         facts.estate = Some(app.source.estate(&at.repo, &inspection.tree, &inspection.config).await?);
     }
     Ok((pull, facts))
+}
+
+/// Other open pulls of the repository: whoever planned on a state that was applied now has to know.
+async fn neighbours(app: &App, key: &PullKey, event: &Event) -> Result<Vec<u64>, FlowError> {
+    let Event::JobEnded { outcome, .. } = event else { return Ok(Vec::new()) };
+    if matches!(**outcome, Outcome::Planned(_)) {
+        return Ok(Vec::new());
+    }
+    let pulls = app.store.pulls().await?;
+    let others = pulls.iter().filter(|pull| pull.key.repo == key.repo && pull.key != *key && pull.is_open());
+    Ok(others.map(|pull| pull.key.number).collect())
 }
 
 /// The name of the repository, when the event is the first that we hear of a pull.

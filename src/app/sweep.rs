@@ -115,9 +115,7 @@ async fn missed_comments(
 fn is_missed(incoming: &Incoming, pull: &Pull) -> bool {
     match &incoming.what {
         // Forges tell whole seconds; a comment of the second in which we heard of the pull counts as later.
-        What::Comment { comment, .. } => {
-            comment.at.0 / 1000 >= pull.first_seen.0 / 1000 && !pull.comments.contains(&comment.id)
-        }
+        What::Comment { comment, .. } => comment.at.0 / 1000 >= pull.first_seen.0 / 1000 && !pull.has_read(comment.id),
         _ => false,
     }
 }

@@ -35,6 +35,8 @@ pub struct Facts {
     pub fresh: Option<Seen>,
     /// What the commenter may do.
     pub permission: Option<Permission>,
+    /// The other open pulls of the repository, when something was applied.
+    pub neighbours: Vec<u64>,
     /// The base branch's tip right now, when it was asked.
     pub base_tip: Option<super::ids::Sha>,
     /// Members of the teams that the configuration names, by `org/slug`.
@@ -126,6 +128,7 @@ impl<'a> Turn<'a> {
             Event::Refused { head, refusal } => self.refused(head, refusal),
             Event::Progress { job, steps, resources } => self.progress(job, steps, resources),
             Event::JobEnded { job, outcome } => self.job_ended(job, outcome),
+            Event::StateMoved { state, .. } => self.state_moved(state),
         }
     }
 

@@ -153,6 +153,13 @@ pub enum Event {
         /// How.
         outcome: Box<Outcome>,
     },
+    /// Another pull applied this state: plans of it, and of its readers, are made again.
+    StateMoved {
+        /// The state.
+        state: StateKey,
+        /// The pull that applied it.
+        by: u64,
+    },
     /// A lock that this pull waits for has another holder, or none.
     LockFreed,
 }
@@ -220,6 +227,8 @@ pub struct InspectedRoot {
     pub settings: RootSettings,
     /// Its state.
     pub state: StateKey,
+    /// States of other roots that it reads.
+    pub reads: Vec<StateKey>,
     /// Its source digest.
     pub source: String,
     /// What that covers: directories and files.

@@ -4,7 +4,7 @@
 use super::config::RepoConfig;
 use super::estate::{Estate, Hole, RootKind, deleted};
 use super::event::{InspectedRoot, Inspection};
-use super::ids::{RootKey, Sha};
+use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
 use super::rollout::Refusal;
 use super::tree::Listing;
@@ -47,6 +47,7 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
                 root: reached.root,
                 reasons: reached.reasons,
                 state: root.state.clone(),
+                reads: reads_of(trees.estate, &root.key),
                 source,
                 closure,
             })
@@ -68,6 +69,17 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
     inspection.holes = holes(trees, &inspection, &changed);
     inspection.notices = notices(trees, &inspection, &changed);
     Ok(inspection)
+}
+
+/// The states that a root reads: those of other roots here, and those that no root here owns.
+fn reads_of(estate: &Estate, reader: &RootKey) -> Vec<StateKey> {
+    let inside = estate.edges.iter().filter(|edge| edge.reader == *reader);
+    let inside = inside.filter_map(|edge| estate.root(&edge.source)).map(|root| root.state.clone());
+    let outside = estate.external.iter().filter(|read| read.reader == *reader).filter_map(|read| read.state.clone());
+    let mut states: Vec<StateKey> = inside.chain(outside).collect();
+    states.sort();
+    states.dedup();
+    states
 }
 
 fn cycle_refusal(cycle: &[RootKey]) -> Refusal {

@@ -7,6 +7,12 @@ use super::approval::{Approval, Review};
 use super::ids::{Login, PullKey, Sha, Timestamp};
 use super::rollout::Rollout;
 
+/// Comments and reviews have ids of two sequences; this bit keeps the texts of reviews apart.
+pub const REVIEW_TEXT: u64 = 1 << 62;
+
+/// How many comment ids are remembered one by one.
+const REMEMBERED: usize = 1000;
+
 /// Everything we keep of a pull.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
@@ -108,8 +114,41 @@ impl Pull {
         }
     }
 
+    /// Whether a comment (or review text) was read before. Only the newest are remembered one by one; older ones count as
+    /// read, so that the sweep never runs an old command again.
+    pub fn has_read(&self, id: u64) -> bool {
+        let own_kind = |known: &&u64| *known & REVIEW_TEXT == id & REVIEW_TEXT;
+        let older = || self.comments.iter().filter(own_kind).min().is_some_and(|oldest| id < *oldest);
+        self.comments.contains(&id) || self.comments.len() >= REMEMBERED && older()
+    }
+
+    /// Remembers that a comment was read.
+    pub fn remember(&mut self, id: u64) {
+        self.comments.push(id);
+        let excess = self.comments.len().saturating_sub(REMEMBERED);
+        self.comments.drain(..excess);
+    }
+
     /// Open as far as we know.
     pub fn is_open(&self) -> bool {
         self.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::RepoKey;
+
+    #[test]
+    fn a_comment_is_read_once_however_many_there_were() {
+        let key = PullKey { repo: RepoKey { forge: "github".to_owned(), id: 1 }, number: 1 };
+        let mut pull = Pull::unseen(key, "o/r", Timestamp(0));
+        for id in 100..100 + 2 * REMEMBERED as u64 {
+            assert!(!pull.has_read(id), "{id}");
+            pull.remember(id);
+        }
+        assert!(pull.has_read(100), "forgotten one by one, but older than all that are remembered");
+        assert!(!pull.has_read(REVIEW_TEXT | 5), "the text of a review is of another sequence");
     }
 }

@@ -83,6 +83,13 @@ pub fn base_moved(rollout: &Rollout) -> String {
     )
 }
 
+/// A command that was written before the plan that it would act on was shown.
+pub fn older_than_the_plan(done: &str, verb: &str) -> String {
+    format!(
+        "Not {done}: this was written before the plan that is shown now. Look at the note, then type `{verb}` again."
+    )
+}
+
 /// Nothing to apply.
 pub fn nothing_to_apply(head: &Sha) -> String {
     format!("Nothing to apply: no root changes at `{}`.", head.short())

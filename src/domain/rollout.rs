@@ -94,6 +94,8 @@ pub struct RootRun {
     pub settings: RootSettings,
     /// The state it owns, for the lock.
     pub state: StateKey,
+    /// States of other roots that it reads.
+    pub reads: Vec<StateKey>,
     /// Tree ids of its directory, modules and read files in one digest: binds what the plan JSON does not show.
     pub source: String,
     /// The directories and files that `source` covers, for fetching and for "does base's move matter".

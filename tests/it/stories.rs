@@ -3,6 +3,7 @@
 
 mod apply;
 mod locks;
+mod neighbours;
 mod notes;
 mod plan;
 mod restart;

@@ -153,9 +153,35 @@ impl Turn<'_> {
         }
     }
 
+    /// The locks were taken when the apply began; a wave that waited for days takes them again, or does not go.
+    fn holds_what_it_applies(&mut self) -> bool {
+        let Some((rollout, apply)) =
+            self.pull.rollout.as_ref().and_then(|rollout| Some((rollout, rollout.apply.clone()?)))
+        else {
+            return false;
+        };
+        let states = self.states(&to_apply(rollout, &apply));
+        let holder = Holder { pull: self.number(), by: apply.by.clone(), since: self.now(), cause: Cause::Apply };
+        match self.locks.take(&states, &holder) {
+            Ok(locks) => {
+                self.locks = locks;
+                true
+            }
+            Err(_) => {
+                if let Some(rollout) = &mut self.pull.rollout {
+                    rollout.apply = None;
+                }
+                false
+            }
+        }
+    }
+
     /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans.
     fn start_wave(&mut self, permit: &Permit) {
         let now = self.now();
+        if !self.holds_what_it_applies() {
+            return;
+        }
         let Some(rollout) = &mut self.pull.rollout else { return };
         let Some(apply) = rollout.apply.clone() else { return };
         let mut jobs = Vec::new();

@@ -9,13 +9,10 @@ use crate::domain::config::Requirement;
 use crate::domain::effect::{Act, Reaction};
 use crate::domain::event::{AuthorKind, Comment, CommentKind};
 use crate::domain::gate::{Bar, bars};
-use crate::domain::ids::{Digest, Login, RootKey};
+use crate::domain::ids::{Digest, Login, RootKey, StateKey, Timestamp};
 use crate::domain::lock::{Cause, Holder, Release};
 use crate::domain::reply;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Scope, Stage};
-
-/// How many comment ids are remembered, so that a comment runs once however often it is delivered.
-const REMEMBERED: usize = 1000;
 
 /// How a command ended for its author.
 enum Answer {
@@ -29,7 +26,7 @@ enum Answer {
 
 impl Turn<'_> {
     pub(super) fn comment(&mut self, comment: &Comment) {
-        if comment.author != AuthorKind::Person || self.pull.comments.contains(&comment.id) {
+        if comment.author != AuthorKind::Person || self.pull.has_read(comment.id) {
             return;
         }
         let reading = command::read(&comment.body, &self.facts.server.login);
@@ -39,9 +36,7 @@ impl Turn<'_> {
             }
             return;
         }
-        self.pull.comments.push(comment.id);
-        let excess = self.pull.comments.len().saturating_sub(REMEMBERED);
-        self.pull.comments.drain(..excess);
+        self.pull.remember(comment.id);
         let answer = match reading {
             Reading::NotForUs => return,
             Reading::Wrong(what) => Answer::Refused(what),
@@ -84,7 +79,7 @@ impl Turn<'_> {
         }
         match command {
             Command::Plan { roots, workspace, args } => self.plan(roots, workspace.as_deref(), args),
-            Command::Apply(target) => self.apply(target, &comment.by),
+            Command::Apply(target) => self.apply(target, comment),
             Command::Approve { wave, digest, confirm } => {
                 self.approve(comment, &ApproveWords { wave: *wave, digest: digest.as_deref(), confirm }, permission)
             }
@@ -143,10 +138,14 @@ impl Turn<'_> {
         Answer::Done
     }
 
-    fn apply(&mut self, target: &ApplyTarget, by: &Login) -> Answer {
+    fn apply(&mut self, target: &ApplyTarget, comment: &Comment) -> Answer {
+        let by = &comment.by;
         let Some(rollout) = self.pull.rollout.clone() else { return Answer::Refused(reply::not_seen()) };
         if let Some(refusal) = self.not_applicable(&rollout) {
             return Answer::Refused(refusal);
+        }
+        if rollout.planned_at.is_some_and(|shown| is_before(comment, shown)) {
+            return Answer::Refused(reply::older_than_the_plan("applied", "apply"));
         }
         let scope = match self.scope(&rollout, target) {
             Ok(scope) => scope,
@@ -176,6 +175,12 @@ impl Turn<'_> {
         }
         if let Stage::Refused(refusal) = &rollout.stage {
             return Some(format!("Not applied. {}: {}", refusal.title, refusal.text));
+        }
+        let held_up = rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Blocked(_)));
+        let states: Vec<StateKey> = held_up.map(|run| run.state.clone()).collect();
+        let blocked = self.locks.blocked(self.number(), &states);
+        if !blocked.is_empty() {
+            return Some(reply::locked(&blocked, self.number()));
         }
         if rollout.stage == Stage::Inspecting || !rollout.is_planned() {
             return Some(reply::still_planning(rollout));
@@ -224,6 +229,11 @@ impl Turn<'_> {
             Ok(waves) => waves,
             Err(refusal) => return Answer::Refused(refusal),
         };
+        let unseen =
+            waves.iter().any(|(wave, _)| shown_at(&rollout, *wave).is_some_and(|shown| is_before(comment, shown)));
+        if unseen && words.digest.is_none() {
+            return Answer::Refused(reply::older_than_the_plan("approved", "approve"));
+        }
         for (wave, _) in &waves {
             let rules = self.rules(&rollout, *wave);
             if let Some(bar) = bars(&rules, &comment.by, permission) {
@@ -346,6 +356,15 @@ impl Turn<'_> {
         self.locks = locks;
         if !freed.roots.is_empty() {
             self.ledger.push(format!("{by} unlocks {}", list(&freed.roots)));
+            // An apply that waits would go on without its locks.
+            if let Some(rollout) = &mut self.pull.rollout
+                && rollout
+                    .apply
+                    .as_ref()
+                    .is_some_and(|apply| !matches!(apply.stage, ApplyStage::Done | ApplyStage::Failed))
+            {
+                rollout.apply = None;
+            }
         }
         Answer::Said(reply::unlocked(&freed.roots))
     }
@@ -418,6 +437,16 @@ impl Turn<'_> {
             .find(|run| matches!(run.apply, ApplyRun::Running { .. }))
             .map(|run| run.root.clone())
     }
+}
+
+/// When the newest plan of a wave was there.
+fn shown_at(rollout: &Rollout, wave: usize) -> Option<Timestamp> {
+    rollout.wave(wave).filter_map(|run| run.planned()).map(|planned| planned.at).max()
+}
+
+/// Whether a comment was certainly written before: forges tell whole seconds, so it counts as of the end of its second.
+fn is_before(comment: &Comment, at: Timestamp) -> bool {
+    comment.at.plus_ms(999) < at
 }
 
 /// What an `approve` names.

@@ -198,6 +198,7 @@ impl Turn<'_> {
                 reasons: root.reasons.clone(),
                 settings: root.settings.clone(),
                 state: root.state.clone(),
+                reads: root.reads.clone(),
                 source: root.source.clone(),
                 closure: root.closure.clone(),
                 args: rollout.args.clone(),
@@ -208,7 +209,9 @@ impl Turn<'_> {
                 previous: None,
                 lost: 0,
             });
-            rollout.runs.insert(root.root.clone(), RootRun { reasons: root.reasons.clone(), ..run });
+            rollout
+                .runs
+                .insert(root.root.clone(), RootRun { reasons: root.reasons.clone(), reads: root.reads.clone(), ..run });
         }
         rollout.base = inspection.base.clone();
         rollout.tree = inspection.tree.clone();

@@ -78,6 +78,7 @@ impl World {
                 reasons: vec![Reason::Changed(format!("{key}/main.tf"))],
                 settings: RootSettings::default(),
                 state: "s".into(),
+                reads: Vec::new(),
                 source: String::new(),
                 closure: Vec::new(),
                 args: Vec::new(),
