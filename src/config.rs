@@ -178,8 +178,8 @@ impl Reader {
             self.missing("github.webhook_secret", "It must be set: without it anybody could send webhooks.");
         }
         let id = self.value("github.app_id", "the App's number", |text| text.parse::<u64>().ok().filter(|id| *id > 0));
-        let pem = |text: &str| text.trim_start().starts_with("-----BEGIN").then(|| text.replace("\\n", "\n"));
-        let private_key = self.value("github.private_key", "a private key in PEM, beginning with `-----BEGIN`", pem);
+        let pem = |text: &str| text.contains("-----BEGIN").then(|| text.replace("\\n", "\n"));
+        let private_key = self.value("github.private_key", "a private key in PEM, with a line `-----BEGIN …`", pem);
         let token = self.text("github.token");
         let said = |key: &str| self.given.contains_key(key);
         let (has_id, has_key) = (said("github.app_id"), said("github.private_key"));

@@ -10,6 +10,9 @@ use super::Problem;
 use super::table::{Form, SettingRow, table};
 use crate::domain::nearest::nearest;
 
+/// Variables of ours that are no settings: the log's filter, and what jobs are started with.
+const READ_ELSEWHERE: [&str; 2] = ["TIDEGATE_LOG", "TIDEGATE_JOB_"];
+
 /// A value as text; a list's items are separated by commas.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
@@ -68,6 +71,7 @@ pub(super) fn collect(
             }
             Some((row, is_file)) => add(row, is_file, value, problems),
             // The environment holds variables of other programs: only what looks like a slip is said.
+            None if READ_ELSEWHERE.iter().any(|known| name.starts_with(known)) => {}
             None => {
                 if let Some(near) = nearest(name, rows.iter().map(|row| row.env.as_str())) {
                     problems.push(value.problem(format!("`{name}` is no setting; did you mean `{near}`?")));

@@ -49,6 +49,7 @@ impl Write<'_> {
 impl SqlStore {
     /// Opens `sqlite:///path/file.db?mode=rwc`, `sqlite::memory:` or `postgres://…` and brings the schema up to date.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
+        let url = &creating(url);
         let (pool, engine) = connect::connect(url).await?;
         Ok(Self { pool, engine, writer: Mutex::new(()) })
     }
@@ -109,6 +110,16 @@ async fn take_places(write: &mut Write<'_>, count: usize) -> Result<i64, StoreEr
     let row =
         sqlx::query(sql::TAKE_PLACES).bind(count).fetch_one(&mut *write.transaction).await.map_err(rows::failed)?;
     Ok(rows::get::<i64>(&row, "value")? - count + 1)
+}
+
+/// A SQLite file is made when it is missing, unless the URL says otherwise.
+fn creating(url: &str) -> String {
+    let file = url.starts_with("sqlite:") && !url.contains(":memory:") && !url.contains("mode=");
+    match (file, url.contains('?')) {
+        (false, _) => url.to_owned(),
+        (true, false) => format!("{url}?mode=rwc"),
+        (true, true) => format!("{url}&mode=rwc"),
+    }
 }
 
 #[async_trait]

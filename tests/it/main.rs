@@ -10,6 +10,7 @@ mod estate;
 mod github;
 mod runner;
 mod sandbox;
+mod serve;
 mod source;
 mod store;
 mod stories;
