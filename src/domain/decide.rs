@@ -177,3 +177,6 @@ impl<'a> Turn<'a> {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
