@@ -80,9 +80,9 @@ impl Turn<'_> {
                 changed = false;
                 plan_again(run)
             }
-            Outcome::Failed { failure, resources, errored_state } => ApplyRun::Failed {
+            Outcome::Failed { failure, resources, .. } => ApplyRun::Failed {
                 job: job.clone(),
-                failure: if *errored_state { with_kept_state(failure.clone()) } else { failure.clone() },
+                failure: failure.clone(),
                 resources: if resources.is_empty() { known } else { resources.clone() },
                 at: now,
             },
@@ -212,12 +212,6 @@ fn plan_again(run: &mut RootRun) -> ApplyRun {
         run.previous = Some::<Planned>(planned);
     }
     ApplyRun::None
-}
-
-fn with_kept_state(mut failure: Failure) -> Failure {
-    let note = "The state could not be written to its backend. It was kept, encrypted, with this run: `terraform state push errored.tfstate` puts it back. Until then nothing else is applied here.";
-    failure.detail = if failure.detail.is_empty() { note.to_owned() } else { format!("{}\n{note}", failure.detail) };
-    failure
 }
 
 fn failure_of(outcome: &Outcome, step: &str) -> Failure {
