@@ -5,6 +5,7 @@ use http::HeaderMap;
 
 use super::App;
 use crate::domain::approval::{Review, Verdict};
+use crate::domain::command::{self, Reading};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
 use crate::domain::ids::{PullKey, RepoKey};
 use crate::domain::pull::{PullState, REVIEW_TEXT};
@@ -50,16 +51,21 @@ pub async fn receive(app: &App, forge: &str, headers: &HeaderMap, body: &[u8]) -
 pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Vec<(PullKey, Event)>, StoreError> {
     let repo = RepoKey { forge: forge.to_owned(), id: incoming.repo_id };
     let key = |number: &u64| PullKey { repo: repo.clone(), number: *number };
+    let login = app.forges.get(forge).map(|connection| connection.login.as_str()).unwrap_or_default();
     Ok(match &incoming.what {
         What::Pull { number, seen: Some(seen) } => vec![(key(number), Event::Seen(Box::new(seen.clone())))],
         What::Pull { number, seen: None } => vec![(key(number), Event::Look(incoming.repo.clone()))],
+        // Prose makes no event: most comments are, and a turn for each would only say that it is prose.
+        What::Comment { comment, .. } if !is_for_us(comment, login) => Vec::new(),
         What::Comment { number, comment } => {
             vec![(key(number), Event::Comment(incoming.repo.clone(), comment.clone()))]
         }
         What::Review { number, review, body } => {
             let mut events = vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))];
             events.extend(
-                words_of(review, body).map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))),
+                words_of(review, body)
+                    .filter(|words| is_for_us(words, login))
+                    .map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))),
             );
             events
         }
@@ -78,6 +84,11 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
             .map(|pull| (pull.key, Event::BaseMoved { branch: branch.clone(), tip: tip.clone() }))
             .collect(),
     })
+}
+
+/// Whether a comment asks us for something, or has to be answered.
+fn is_for_us(comment: &Comment, login: &str) -> bool {
+    comment.author == AuthorKind::Person && command::read(&comment.body, login) != Reading::NotForUs
 }
 
 /// The text of a review is read like a comment.
