@@ -33,7 +33,8 @@ enum Step {
     Close,
     Reopen,
     Draft(bool),
-    OtherTakes(bool),
+    OtherTakes,
+    OtherFrees,
     Repeat,
 }
 
@@ -67,7 +68,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Close),
         2 => Just(Step::Reopen),
         1 => any::<bool>().prop_map(Step::Draft),
-        1 => any::<bool>().prop_map(Step::OtherTakes),
+        1 => Just(Step::OtherTakes),
+        1 => Just(Step::OtherFrees),
         2 => Just(Step::Repeat),
     ]
 }
@@ -111,7 +113,8 @@ impl World {
         }
     }
 
-    fn facts(&self, comment: bool) -> Facts {
+    fn facts(&self, event: &Event) -> Facts {
+        let comment = matches!(event, Event::Comment(..));
         Facts {
             now: Timestamp(self.now * 1000),
             locks: self.locks.clone(),
@@ -135,7 +138,7 @@ impl World {
     /// Takes an event, checks what it started, and answers inspections at once.
     fn hear(&mut self, event: Event) {
         self.now += 2;
-        let facts = self.facts(matches!(event, Event::Comment(..)));
+        let facts = self.facts(&event);
         let decision = decide(&self.pull, &facts, &event);
         if self.now % 32 == 1 {
             let again = decide(&self.pull, &facts, &event);
@@ -276,7 +279,8 @@ impl World {
                 self.seen.draft = *draft;
                 self.look();
             }
-            Step::OtherTakes(takes) => self.other(*takes),
+            Step::OtherTakes => self.other_takes(),
+            Step::OtherFrees => self.other_frees(),
             Step::Repeat => self.repeat(),
         }
     }
@@ -287,16 +291,18 @@ impl World {
         self.hear(Event::Seen(Box::new(seen)));
     }
 
-    /// Another pull takes or frees `a`.
-    fn other(&mut self, takes: bool) {
-        if takes {
-            let holder = Holder { pull: 2, by: "ann".into(), since: Timestamp(self.now), cause: Cause::Apply };
-            if let Ok(locks) = self.locks.take(&[(StateKey::new("a"), RootKey::new("a"))], &holder) {
-                self.locks = locks;
-            }
-        } else {
-            self.locks = self.locks.release(2, &Release::All).0;
+    /// Another pull takes `a`.
+    fn other_takes(&mut self) {
+        let holder = Holder { pull: 2, by: "ann".into(), since: Timestamp(self.now), cause: Cause::Apply };
+        if let Ok(locks) = self.locks.take(&[(StateKey::new("a"), RootKey::new("a"))], &holder) {
+            self.locks = locks;
         }
+        self.hear(Event::LockFreed);
+    }
+
+    /// Another pull frees `a`.
+    fn other_frees(&mut self) {
+        self.locks = self.locks.release(2, &Release::All).0;
         self.hear(Event::LockFreed);
     }
 
@@ -392,7 +398,7 @@ proptest! {
             world.take(&Step::JobEnds(0, 1));
         }
         prop_assert!(world.running.is_empty(), "jobs start jobs for ever");
-        let facts = world.facts(false);
+        let facts = world.facts(&Event::LockFreed);
         let decision = decide(&world.pull, &facts, &Event::LockFreed);
         let running = decision.effects.iter().any(|effect| matches!(&effect.act, Act::Check(report) if report.state == CheckState::Running));
         prop_assert!(!running, "a check says that something runs, and nothing does");
