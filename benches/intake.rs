@@ -124,7 +124,7 @@ async fn comment_on(ctx: &Ctx, pull: u64) -> Value {
 fn one(form: &Value, number: u64) -> Vec<u8> {
     let mut body = form.clone();
     body["comment"]["id"] = json!(FIRST + number);
-    body["comment"]["body"] = json!(if number % ASKS == 0 { "tidegate status" } else { "just words" });
+    body["comment"]["body"] = json!(if number.is_multiple_of(ASKS) { "tidegate status" } else { "just words" });
     serde_json::to_vec(&body).expect("JSON")
 }
 
