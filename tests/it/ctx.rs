@@ -219,6 +219,36 @@ impl Ctx {
         self.sandbox.open_pull(REPO, branch, "Change it", MIRA).expect("a pull")
     }
 
+    /// Sends a delivery of ours to the server, signed as the forge signs; gives the answer's status.
+    pub async fn webhook(&self, event: &str, id: &str, body: &serde_json::Value) -> u16 {
+        let text = body.to_string();
+        let secret = self.sandbox.app_credentials().webhook_secret;
+        let sent = reqwest::Client::new()
+            .post(format!("http://{}/webhooks/github", self.address))
+            .header("content-type", "application/json")
+            .header("x-github-event", event)
+            .header("x-github-delivery", id)
+            .header("x-hub-signature-256", tidegate::sandbox::hooks::signature(&secret, text.as_bytes()))
+            .body(text)
+            .send()
+            .await;
+        sent.expect("an answer").status().as_u16()
+    }
+
+    /// The newest delivery of this event and action, as the forge sent it.
+    pub fn delivered(&self, event: &str, action: &str) -> serde_json::Value {
+        let all = self.sandbox.hooks().delivered();
+        let found = all.iter().rev().find(|delivery| delivery.event == event && delivery.action == action);
+        serde_json::from_str(&found.expect("such a delivery").body).expect("JSON")
+    }
+
+    /// How many jobs were ever started for a pull's current head.
+    pub async fn jobs(&self, pull: u64) -> u32 {
+        let pulls = self.app().store.pulls().await.expect("pulls");
+        let known = pulls.into_iter().find(|known| known.key.number == pull).and_then(|known| known.rollout);
+        known.map_or(0, |rollout| rollout.jobs)
+    }
+
     /// Comments, and waits until everything that follows has happened. Gives the comment's id.
     pub async fn comment(&self, pull: u64, by: &str, text: &str) -> u64 {
         let id = self.sandbox.comment(REPO, pull, by, text).expect("a comment");

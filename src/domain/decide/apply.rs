@@ -9,7 +9,7 @@ use crate::domain::ids::{Digest, Login, RootKey};
 use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceState, StateLock, VERSION};
 use crate::domain::lock::{Blocked, Cause, Holder};
 use crate::domain::plan::{Action, Plan, moved};
-use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
 
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
 pub(super) fn is_busy(rollout: &Rollout) -> bool {
@@ -64,6 +64,10 @@ impl Turn<'_> {
         for _ in 0..=waves * 2 + 2 {
             let Some(rollout) = &self.pull.rollout else { return };
             let Some(apply) = &rollout.apply else { return };
+            // What can no longer be planned, or is being read on a newer base, does not start; what runs is waited for.
+            if apply.stage != ApplyStage::Applying && (rollout.stage != Stage::Ready || rollout.reading) {
+                return;
+            }
             let next = match &apply.stage {
                 ApplyStage::Done | ApplyStage::Failed => return,
                 ApplyStage::Planning => self.after_planning(rollout, apply),
@@ -153,9 +157,34 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans.
+    /// Whether every lock of the wave is this pull's, taking those that were given back meanwhile. An apply that lost one to another
+    /// pull ends: it has to be asked for again.
+    fn holds_locks(&mut self) -> bool {
+        let Some(rollout) = &self.pull.rollout else { return false };
+        let Some(apply) = &rollout.apply else { return false };
+        let states = self.states(&to_apply(rollout, apply));
+        let holder = Holder { pull: self.number(), by: apply.by.clone(), since: self.now(), cause: Cause::Apply };
+        match self.locks.take(&states, &holder) {
+            Ok(locks) => {
+                self.locks = locks;
+                self.pull.touched.extend(states.into_iter().map(|(state, _)| state));
+                true
+            }
+            Err(_) => {
+                if let Some(rollout) = &mut self.pull.rollout {
+                    rollout.apply = None;
+                }
+                false
+            }
+        }
+    }
+
+    /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans, or without the locks.
     fn start_wave(&mut self, permit: &Permit) {
         let now = self.now();
+        if !self.holds_locks() {
+            return;
+        }
         let Some(rollout) = &mut self.pull.rollout else { return };
         let Some(apply) = rollout.apply.clone() else { return };
         let mut jobs = Vec::new();
