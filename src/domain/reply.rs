@@ -77,8 +77,8 @@ pub fn still_planning(rollout: &Rollout) -> String {
 /// The base has commits that the plans do not know.
 pub fn base_moved(rollout: &Rollout) -> String {
     format!(
-        "Not applied: `{}` moved on from `{}` since the plan. What it touches is planned again on top of it; type `apply` once the note shows it.",
-        rollout.base_ref,
+        "Not applied: {} moved on from `{}` since the plan. What it touches is planned again on top of it; type `apply` once the note shows it.",
+        code(&rollout.base_ref),
         rollout.base.short()
     )
 }
@@ -235,8 +235,8 @@ fn locked_line(blocked: &Blocked, own: u64) -> String {
             quoted = quoted(&blocked.root),
         ),
         None => format!(
-            "Not done: others wait for `{}` before you. You are {place}; this pull is planned by itself when its turn comes.",
-            blocked.root
+            "Not done: others wait for {} before you. You are {place}; this pull is planned by itself when its turn comes.",
+            named(&blocked.root)
         ),
     }
 }

@@ -204,6 +204,13 @@ impl Ctx {
         }
     }
 
+    /// Waits for another second of the clock: forges tell whole seconds, and what they tell apart has to differ in them.
+    pub async fn next_second(&self) {
+        let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
+        let before = second();
+        self.until("the next second", |_| (second() > before).then_some(())).await;
+    }
+
     /// Commits to a branch made from `main` when it is new.
     pub fn push(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> String {
         let filled: Vec<(String, Option<String>)> =

@@ -8,6 +8,7 @@ use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
 use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceState, StateLock, VERSION};
 use crate::domain::lock::{Blocked, Cause, Holder};
+use crate::domain::note::markdown::code;
 use crate::domain::plan::{Action, Plan, moved};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
 
@@ -332,7 +333,7 @@ fn what_moved(rollout: &Rollout, wave: usize, approved: &Digest, by: &Login) -> 
         .wave(wave)
         .filter_map(|run| Some((run, run.previous.as_ref()?, run.planned()?)))
         .filter(|(_, before, now)| before.digest != now.digest)
-        .map(|(run, before, now)| format!("in `{}`, {}", run.root, moved(&before.plan, &now.plan)))
+        .map(|(run, before, now)| format!("in {}, {}", code(&run.root.to_string()), moved(&before.plan, &now.plan)))
         .collect();
     let moved = if differences.is_empty() { String::new() } else { format!(": {}", differences.join("; ")) };
     format!("{by} approved `{approved}`; it now plans `{now}`{moved}.")

@@ -5,7 +5,7 @@ use super::Turn;
 use crate::domain::ids::{RootKey, StateKey};
 use crate::domain::lock::{Cause, Release};
 use crate::domain::note::markdown::code;
-use crate::domain::rollout::{ApplyRun, ApplyStage, Rollout};
+use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout};
 
 impl Turn<'_> {
     /// A root that plans no change is not held.
@@ -24,6 +24,28 @@ impl Turn<'_> {
             .map(|run| run.root.clone())
             .collect();
         self.give_back(&unchanged);
+    }
+
+    /// A draft took no lock and stood in no line. Its plans stay what they are, but where another pull is in the way: those are made
+    /// again when their turn comes.
+    pub(super) fn leave_draft(&mut self) {
+        let Some(rollout) = &self.pull.rollout else { return };
+        let planned: Vec<(RootKey, StateKey)> = rollout
+            .runs
+            .values()
+            .filter(|run| run.changes_something())
+            .map(|run| (run.root.clone(), run.state.clone()))
+            .collect();
+        for (root, state) in planned {
+            if self.locks.blocked(self.number(), std::slice::from_ref(&state)).is_empty() {
+                self.hold_for_plan(&root);
+            } else if let Some(run) = self.run_mut(&root) {
+                run.plan = PlanRun::Queued;
+            }
+        }
+        if let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| !rollout.is_planned()) {
+            rollout.reach = None;
+        }
     }
 
     /// Locks of roots that this head does not reach any more are freed, and the note says so.

@@ -58,8 +58,10 @@ impl Turn<'_> {
         if moved || reopened {
             self.begin(Vec::new());
         }
-        if before.is_some_and(|known| !known.draft) && seen.draft {
-            self.back_to_draft();
+        match (before.map(|known| known.draft), seen.draft) {
+            (Some(false), true) => self.back_to_draft(),
+            (Some(true), false) => self.leave_draft(),
+            _ => {}
         }
     }
 

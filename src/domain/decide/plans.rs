@@ -105,7 +105,7 @@ impl Turn<'_> {
     }
 
     /// Under `locks: plan` the first plan takes the lock; otherwise a plan only has its turn.
-    fn hold_for_plan(&mut self, root: &RootKey) {
+    pub(super) fn hold_for_plan(&mut self, root: &RootKey) {
         let number = self.number();
         let Some(seen) = self.pull.seen.clone().filter(|seen| !seen.draft) else { return };
         let mode = self.pull.rollout.as_ref().map(|rollout| rollout.config.locks).unwrap_or_default();

@@ -141,7 +141,7 @@ async fn a_comment_that_was_edited_before_it_was_found_runs_nothing() {
     ctx.kill();
     let words = ctx.sandbox.comment(REPO, pull, MIRA, "shall we?").expect("a comment");
     // Forges tell whole seconds: the edit has to fall into another one to be seen.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    ctx.next_second().await;
     ctx.sandbox.edit_comment(REPO, words, MIRA, "apply").expect("an edit");
     ctx.sandbox.deliveries_idle().await;
     ctx.start().await;

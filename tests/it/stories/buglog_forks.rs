@@ -48,7 +48,7 @@ async fn a_word_for_a_forks_head_does_not_count_for_a_push_that_overtook_it() {
     ctx.sandbox.hooks().pause();
     ctx.sandbox.comment(REPO, pull, KIM, "plan").expect("a comment");
     // Forges tell whole seconds.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    ctx.next_second().await;
     ctx.push("theirs", &[("solo/main.tf", Some(&solo("evil")))]);
     ctx.sandbox.hooks().resume();
     ctx.settle().await;
@@ -94,6 +94,28 @@ async fn a_draft_holds_no_lock_and_becomes_ready_without_a_second_plan() {
     ctx.sandbox.close(REPO, pull, MIRA).expect("closed");
     ctx.settle().await;
     assert_eq!(ctx.locks().await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_that_becomes_ready_stands_in_line_behind_who_applied_meanwhile() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let first = ctx.open("first", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.comment(first, LIN, "approve").await;
+    ctx.comment(first, MIRA, "apply").await;
+    ctx.push("second", &[("solo/more.tf", Some("resource \"terraform_data\" \"b\" { input = \"b\" }\n"))]);
+    let new = NewPull { head: "second", base: "main", title: "Draft", body: None, state: PullState::Draft };
+    let second = ctx.sandbox.open_pull_with(REPO, MIRA, &new).expect("a pull");
+    ctx.settle().await;
+    assert!(ctx.plan_check(second).starts_with("success"), "a draft waits for nobody: {}", ctx.plan_check(second));
+    ctx.sandbox.set_draft(REPO, second, MIRA, PullState::Open).expect("ready");
+    ctx.settle().await;
+    assert_eq!(ctx.plan_check(second), format!("queued: solo waits for #{first}"));
+    ctx.merge(first).expect("it merges");
+    ctx.settle().await;
+    let note = ctx.note(second).expect("a note");
+    assert!(note.starts_with("### 1 create"), "planned on what the first left: {note}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
