@@ -249,6 +249,33 @@ impl Ctx {
         serde_json::from_str(&found.expect("such a delivery").body).expect("JSON")
     }
 
+    /// Changes a byte of each plan that is kept.
+    pub async fn spoil_kept_plans(&self) {
+        let store = &self.app().store;
+        for rollout in store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout) {
+            for planned in rollout.runs.values().filter_map(|run| run.planned()) {
+                let mut blob = store.blob(&planned.job, "plan").await.expect("the store").expect("a kept plan");
+                let last = blob.bytes.last_mut().expect("bytes");
+                *last ^= 1;
+                store.put_blob(&planned.job, &blob).await.expect("kept");
+            }
+        }
+    }
+
+    /// What the server answers when the job of a plan that is there uploads something more.
+    pub async fn put_for_ended_job(&self, what: &str) -> u16 {
+        let app = self.app();
+        let rollouts = app.store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout);
+        let job =
+            rollouts.flat_map(|rollout| rollout.runs.into_values()).find_map(|run| Some(run.planned()?.job.clone()));
+        let job = job.expect("a planned root");
+        let request = reqwest::Client::new()
+            .put(format!("{}/{what}", app.url_of_job(&job)))
+            .bearer_auth(app.vault.job_token(&job))
+            .body("other bytes");
+        request.send().await.expect("an answer").status().as_u16()
+    }
+
     /// How many jobs were ever started for a pull's current head.
     pub async fn jobs(&self, pull: u64) -> u32 {
         let pulls = self.app().store.pulls().await.expect("pulls");

@@ -56,7 +56,7 @@ impl Turn<'_> {
             .locks
             .locks
             .iter()
-            .filter(|(state, _)| !here(state) && self.own_cause(state).is_some_and(|cause| is_ours_to_free(cause)))
+            .filter(|(state, _)| !here(state) && self.own_cause(state).is_some_and(is_ours_to_free))
             .map(|(state, lock)| (state.clone(), lock.root.clone()))
             .collect();
         let (free, kept): (Vec<_>, Vec<_>) = left.into_iter().partition(|(state, _)| self.is_spare(state));

@@ -70,9 +70,10 @@ impl Turn<'_> {
         let mut body = note::apply(&self.pull, rollout, apply, &self.context(rollout));
         if let Some(current) = self.pull.rollout.as_ref().filter(|current| current.id != rollout.id) {
             let (old, new) = (rollout.head.short(), current.head.short());
-            body.push_str(&format!(
+            let only = format!(
                 "\n\nThis applies `{old}` only. The head is `{new}` now: no further wave of `{old}` starts, and what `{new}` changes is planned on what this leaves."
-            ));
+            );
+            body.push_str(&only);
         }
         let slot = format!("apply:{}:{}", rollout.id, apply.number);
         let not_before = (apply.stage == ApplyStage::Applying).then(|| self.next_edit());

@@ -70,7 +70,7 @@ async fn nothing_merges_by_itself_that_applied_nothing_or_failed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_that_failed_lets_others_go_and_is_not_applied_itself() {
-    let bad = "terraform {\n  backend \"local\" { path = \"$S/bad.tfstate\" }\n}\nresource \"terraform_data\" \"b\" {\n  lifecycle {\n    precondition {\n      condition     = 1 > 2\n      error_message = \"never\"\n    }\n  }\n}\n";
+    let bad = "terraform {\n  backend \"local\" { path = \"$S/bad.tfstate\" }\n}\nlocals { one = 1 }\nresource \"terraform_data\" \"b\" {\n  lifecycle {\n    precondition {\n      condition     = local.one > 2\n      error_message = \"never\"\n    }\n  }\n}\n";
     let ctx = Ctx::with(ESTATE).await;
     ctx.applied_before(&["solo"]).await;
     let pull = ctx.open("both", &[("solo/main.tf", Some(&solo("2"))), ("bad/main.tf", Some(bad))]);
@@ -78,7 +78,7 @@ async fn a_plan_that_failed_lets_others_go_and_is_not_applied_itself() {
     ctx.comment(pull, MIRA, "apply").await;
     assert!(ctx.last_reply(pull).contains("`bad` has no plan"), "{}", ctx.last_reply(pull));
     let jobs = ctx.jobs(pull).await;
-    ctx.push("both", &[("bad/main.tf", Some(&bad.replace("1 > 2", "2 > 1")))]);
+    ctx.push("both", &[("bad/main.tf", Some(&bad.replace("local.one > 2", "local.one < 2")))]);
     ctx.settle().await;
     assert_eq!((jobs, ctx.plan_check(pull)), (2, "success: 2 roots planned: 1 update · 1 create".to_owned()));
     ctx.comment(pull, LIN, "approve").await;
@@ -113,4 +113,68 @@ async fn what_is_applied_is_told_apart_from_what_is_left_when_it_is_planned_agai
     ctx.comment(pull, LIN, "approve").await;
     ctx.comment(pull, MIRA, "apply").await;
     assert_eq!(ctx.apply_check(pull), "success: 4 roots applied", "{:?}", ctx.replies(pull));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_check_in_the_branchs_protection_does_not_stand_in_the_way() {
+    let mut files = ESTATE.to_vec();
+    files.push((".tidegate.yaml", "apply: { requires: [mergeable] }\n"));
+    let ctx = Ctx::with(&files).await;
+    ctx.sandbox.protect(REPO, "main", &["tidegate/apply", "ci"]).expect("protection");
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.comment(pull, LIN, "approve").await;
+    // The forge computes the answer when it is first asked.
+    ctx.comment(pull, MIRA, "status").await;
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
+    assert!(ctx.merge(pull).expect_err("another check is missing").contains("ci"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_pull_applies_its_own_plan() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let first = ctx.open("first", &[("solo/main.tf", Some(&solo("2")))]);
+    let second = ctx.open("second", &[("solo/main.tf", Some(&solo("3")))]);
+    ctx.settle().await;
+    ctx.comment(first, LIN, "approve").await;
+    ctx.comment(second, LIN, "approve").await;
+    ctx.comment(second, MIRA, "apply").await;
+    assert!(ctx.state("solo").contains("\"3\"") && !ctx.state("solo").contains("\"2\""));
+    ctx.comment(first, MIRA, "apply").await;
+    assert!(ctx.last_reply(first).contains(&format!("locked by #{second}")), "{}", ctx.last_reply(first));
+    assert_eq!(ctx.serial("solo"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_plan_whose_bytes_changed_is_refused_and_never_made_again_by_the_apply() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.comment(pull, LIN, "approve").await;
+    ctx.spoil_kept_plans().await;
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.serial("solo"), 1, "{:?}", ctx.replies(pull));
+    assert!(ctx.apply_check(pull).starts_with("failure"), "{}", ctx.apply_check(pull));
+    assert!(ctx.last_reply(pull).contains("plan -d solo"), "{}", ctx.last_reply(pull));
+    ctx.comment(pull, MIRA, "plan -d solo").await;
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_ended_cannot_put_another_plan_in_the_place_of_its_own() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.comment(pull, LIN, "approve").await;
+    for what in ["plan", "plan.json"] {
+        assert_eq!(ctx.put_for_ended_job(what).await, 409, "{what}");
+    }
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
 }
