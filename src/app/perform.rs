@@ -10,6 +10,7 @@ use crate::domain::effect::Act;
 use crate::domain::event::{Event, Inspection};
 use crate::domain::ids::{Login, Sha};
 use crate::domain::inspect::{Trees, inspect};
+use crate::domain::note::markdown::code;
 use crate::domain::rollout::Refusal;
 use crate::ports::executor::Launch;
 use crate::ports::forge::{CommentDraft, ForgeError, PullRef, Receipt, Tried};
@@ -187,14 +188,15 @@ async fn read_config(app: &App, pull: &PullRef, base: &Sha) -> Result<Result<con
 }
 
 fn conflict(base_ref: &str, paths: &[String]) -> Refusal {
-    let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
+    let named: Vec<String> = paths.iter().take(10).map(|path| code(path)).collect();
     let more = paths.len().saturating_sub(10);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Refusal {
-        title: format!("Not planned: it conflicts with `{base_ref}`"),
+        title: format!("Not planned: it conflicts with {}", code(base_ref)),
         text: format!(
-            "What would be planned is the merge of both, and these paths conflict: {}{more}. Merge `{base_ref}` into the branch, resolve them and push.",
-            named.join(", ")
+            "What would be planned is the merge of both, and these paths conflict: {}{more}. Merge {} into the branch, resolve them and push.",
+            named.join(", "),
+            code(base_ref)
         ),
     }
 }

@@ -73,6 +73,11 @@ pub async fn saved_plan(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
 
 /// Keeps something that the job uploads.
 pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<(), ReportError> {
+    // A job that ended has said what it planned, and people may have approved it: nothing takes that plan's place any more. A state
+    // that could not be written is kept even of a job that was given up.
+    if job.state == JobState::Ended && !matches!(kind, Upload::ErroredState) {
+        return Err(ReportError::Taken);
+    }
     let kind = kind.as_str();
     let blob = Blob { kind: kind.to_owned(), bytes: app.vault.seal(&job.spec, kind, bytes) };
     Ok(app.store.put_blob(&job.spec.id, &blob).await?)

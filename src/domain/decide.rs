@@ -19,6 +19,7 @@ mod apply;
 mod command;
 mod finish;
 mod gates;
+mod held;
 mod jobs;
 mod observe;
 mod plans;

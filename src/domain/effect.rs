@@ -46,6 +46,9 @@ pub enum Act {
         base_ref: String,
         /// That branch's tip as the forge said it.
         base: Sha,
+        /// Counts the readings of a rollout: the same commits read again are another effect.
+        #[serde(default)]
+        reading: u32,
     },
     /// Hand a job to the executor.
     StartJob {

@@ -2,7 +2,7 @@
 //! Pure; fetching, merging and parsing happened before.
 
 use super::config::RepoConfig;
-use super::estate::{Estate, Hole, RootKind, deleted};
+use super::estate::{Estate, Hole, Root, RootKind, deleted};
 use super::event::{InspectedRoot, Inspection};
 use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
@@ -83,7 +83,7 @@ fn reads_of(estate: &Estate, reader: &RootKey) -> Vec<StateKey> {
 }
 
 fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
-    let path: Vec<String> = cycle.iter().map(|root| format!("`{root}`")).collect();
+    let path: Vec<String> = cycle.iter().map(named).collect();
     Refusal {
         title: "Not planned: `waves.after` makes a cycle".to_owned(),
         text: format!(
@@ -107,12 +107,7 @@ fn holes(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<
 
 /// Roots that leave, directories that are only probably roots, states that several roots write.
 fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<String> {
-    let removed = deleted(trees.base_estate, trees.estate).into_iter().map(|root| {
-        format!(
-            "The root {} is removed by this change. Its state stays as it is, and so does everything in it: nothing is destroyed by this pull.",
-            named(&root.key)
-        )
-    });
+    let removed = deleted(trees.base_estate, trees.estate).into_iter().flat_map(|root| departed(trees, &root));
     let touched = |dir: &str| changed.iter().any(|path| is_within(path, dir));
     let probable = trees.estate.roots.iter().filter(|root| root.kind == RootKind::Probable && touched(root.key.dir())).map(|root| {
         format!(
@@ -131,6 +126,57 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
             )
         });
     removed.chain(probable).chain(shared).collect()
+}
+
+/// What is said of a state that no root owns any more: its root was removed, moved to another state, or took another name and state.
+fn departed(trees: &Trees<'_>, gone: &Root) -> Vec<String> {
+    let old = named(&gone.key);
+    if trees.estate.roots.iter().any(|root| root.key == gone.key && root.kind == RootKind::Certain) {
+        return vec![format!(
+            "The backend of {old} names another state with this change. What its old state, {}, holds stays there and is not destroyed, but {old} would create it anew: move the state first (`terraform init -migrate-state`), or keep the backend as it was.",
+            code(gone.state.as_str())
+        )];
+    }
+    let mut said = vec![format!(
+        "The root {old} is removed by this change. Its state stays as it is, and so does everything in it: nothing is destroyed by this pull."
+    )];
+    let is_new = |root: &&Root| {
+        root.kind == RootKind::Certain
+            && root.key.workspace() == gone.key.workspace()
+            && !trees.base_estate.roots.iter().any(|old| old.key == root.key || old.state == root.state)
+    };
+    let before = shape(trees.base_listing, gone.key.dir());
+    said.extend(trees.estate.roots.iter().filter(is_new).filter(|root| before.is_like(&shape(trees.listing, root.key.dir()))).map(|root| {
+        format!(
+            "The root {new} looks like {old} by another name, but it owns another state: {new} would create what {old} still holds. Give it the backend key of {old}, or move the state first.",
+            new = named(&root.key)
+        )
+    }));
+    said
+}
+
+/// The code files of a directory by name, and their bytes.
+struct Shape<'a> {
+    names: Vec<&'a str>,
+    bytes: u64,
+}
+
+impl Shape<'_> {
+    /// The same files of about the same size: a directory that moved, perhaps with another backend key.
+    fn is_like(&self, other: &Shape<'_>) -> bool {
+        !self.names.is_empty() && self.names == other.names && self.bytes.abs_diff(other.bytes) * 5 <= self.bytes
+    }
+}
+
+fn shape<'a>(listing: &'a Listing, dir: &str) -> Shape<'a> {
+    let prefix = if dir == "." { String::new() } else { format!("{dir}/") };
+    let code = listing.entries.iter().filter_map(|(path, entry)| {
+        let name = path.strip_prefix(&prefix)?;
+        let is_code = [".tf", ".tofu", ".tf.json", ".tofu.json"].iter().any(|end| name.ends_with(end));
+        (is_code && !name.contains('/')).then_some((name, entry.size))
+    });
+    let (names, sizes): (Vec<&str>, Vec<u64>) = code.unzip();
+    Shape { names, bytes: sizes.iter().sum() }
 }
 
 fn named(root: &RootKey) -> String {

@@ -1,10 +1,12 @@
 //! The aggregate that a turn loads and stores: one pull request, what we know of it, and its
 //! current rollout. It changes only by `decide`.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::approval::{Approval, Review};
-use super::ids::{Login, PullKey, Sha, Timestamp};
+use super::ids::{Login, PullKey, Sha, StateKey, Timestamp};
 use super::rollout::Rollout;
 
 /// Comments and reviews have ids of two sequences; this bit keeps the texts of reviews apart.
@@ -38,6 +40,10 @@ pub struct Pull {
     pub comments: Vec<u64>,
     /// Set digests that an apply of this pull used, with the approvers: "another digest, which a run applied".
     pub applied: Vec<AppliedDigest>,
+    /// States that an apply of this pull worked on: what they hold may differ from the base's code, so their locks stay
+    /// until the pull ends, whatever a later head changes.
+    #[serde(default)]
+    pub touched: BTreeSet<StateKey>,
     /// Heads that a maintainer let run although the pull comes from a fork.
     pub permitted: Vec<Sha>,
     /// Whether the note was ever posted: a pull that reaches no root gets none.
@@ -109,6 +115,7 @@ impl Pull {
             reviews: Vec::new(),
             comments: Vec::new(),
             applied: Vec::new(),
+            touched: BTreeSet::new(),
             permitted: Vec::new(),
             noted: false,
         }

@@ -77,8 +77,8 @@ pub fn still_planning(rollout: &Rollout) -> String {
 /// The base has commits that the plans do not know.
 pub fn base_moved(rollout: &Rollout) -> String {
     format!(
-        "Not applied: `{}` moved on from `{}` since the plan. What it touches is planned again on top of it; type `apply` once the note shows it.",
-        rollout.base_ref,
+        "Not applied: {} moved on from `{}` since the plan. What it touches is planned again on top of it; type `apply` once the note shows it.",
+        code(&rollout.base_ref),
         rollout.base.short()
     )
 }
@@ -178,16 +178,47 @@ pub fn cannot_cancel_apply(root: &RootKey) -> String {
     )
 }
 
+/// `plan` of named roots before a fork's head may run at all.
+pub fn fork_first(head: &Sha) -> String {
+    format!(
+        "Not planned: nothing of a fork runs without a word for the whole head. Review `{}`, then type `plan` alone.",
+        head.short()
+    )
+}
+
+/// `plan` that was written before a fork's head was there.
+pub fn fork_moved(head: &Sha) -> String {
+    format!(
+        "Not planned: the head of this fork moved to `{}` since you wrote that. Review it, then type `plan` again.",
+        head.short()
+    )
+}
+
 /// `unlock` while applying.
 pub fn unlock_while_applying(root: &RootKey) -> String {
     format!("Not unlocked: {} is being applied, and its lock stays until that ends.", named(root))
 }
 
-/// `unlock`.
-pub fn unlocked(roots: &[RootKey]) -> String {
-    if roots.is_empty() {
+/// `unlock` that found nothing of this pull; `others` hold what it named.
+pub fn nothing_to_unlock(typed: &[RootKey], others: &[(RootKey, u64)]) -> String {
+    if !others.is_empty() {
+        let lines: Vec<String> = others
+            .iter()
+            .map(|(root, pull)| {
+                format!("{} is locked by #{pull}; `unlock -d {}` on #{pull} frees it.", named(root), quoted(root))
+            })
+            .collect();
+        return format!("Nothing to unlock here: {}", lines.join(" "));
+    }
+    if typed.is_empty() {
         return "Nothing to unlock: this pull holds no lock.".to_owned();
     }
+    let names: Vec<String> = typed.iter().map(named).collect();
+    format!("Nothing to unlock: this pull holds no lock of {}.", names.join(", "))
+}
+
+/// `unlock`.
+pub fn unlocked(roots: &[RootKey]) -> String {
     let names: Vec<String> = roots.iter().map(named).collect();
     format!("Unlocked {}.", names.join(", "))
 }
@@ -211,8 +242,8 @@ fn locked_line(blocked: &Blocked, own: u64) -> String {
             quoted = quoted(&blocked.root),
         ),
         None => format!(
-            "Not done: others wait for `{}` before you. You are {place}; this pull is planned by itself when its turn comes.",
-            blocked.root
+            "Not done: others wait for {} before you. You are {place}; this pull is planned by itself when its turn comes.",
+            named(&blocked.root)
         ),
     }
 }

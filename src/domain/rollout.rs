@@ -58,6 +58,12 @@ pub struct Rollout {
     pub jobs: u32,
     /// The base's newer tip that is looked at once nothing is being applied.
     pub moved_base: Option<Sha>,
+    /// How often the head was read on another base; tells one reading from the next.
+    #[serde(default)]
+    pub readings: u32,
+    /// Whether it is being read on a base that moved: a wave that waits does not start before that is known.
+    #[serde(default)]
+    pub reading: bool,
     /// Extra arguments that `plan -- ARGS` gave for every root.
     pub args: Vec<String>,
 }

@@ -97,6 +97,7 @@ impl World {
         git.commit("main", None, &files, "Initial commit", &state.signature(owner))?;
         let branches = git.branches()?;
         let repo = Repo {
+            forks: std::collections::BTreeMap::new(),
             id: state.id(),
             owner: owner.to_owned(),
             name: name.to_owned(),

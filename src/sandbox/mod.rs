@@ -26,7 +26,7 @@ pub use act::talk::Verdict;
 pub use faults::{Fault, Faults};
 pub use hooks::{Delivery, Hooks};
 pub use refusal::{Answer, Refusal};
-pub use world::{CheckRun, Comment, Protection, Pull, PullState, Reaction, Role, Status, Visibility};
+pub use world::{CheckRun, Comment, Origin, Protection, Pull, PullState, Reaction, Role, Status, Visibility};
 
 use world::{APP_ID, INSTALLATION_ID, Kind, World};
 
@@ -191,6 +191,15 @@ impl Sandbox {
     /// Deletes a branch, which closes its pull.
     pub fn delete_branch(&self, repo: &str, branch: &str, pusher: &str) -> Answer<()> {
         self.world.lock().delete_branch(repo, branch, pusher)
+    }
+    /// Shows pulls of this branch, from now on, as coming from another repository.
+    pub fn set_origin(&self, repo: &str, branch: &str, origin: Origin) -> Answer<()> {
+        self.world.lock().repo_mut(repo)?.forks.insert(branch.to_owned(), origin);
+        Ok(())
+    }
+    /// Changes title, description or base.
+    pub fn edit_pull(&self, repo: &str, number: u64, user: &str, change: &serde_json::Value) -> Answer<()> {
+        self.world.lock().edit_pull(repo, number, user, change)
     }
     /// Opens a pull from a branch to `main`; gives its number.
     pub fn open_pull(&self, repo: &str, head: &str, title: &str, author: &str) -> Answer<u64> {

@@ -268,6 +268,15 @@ pub struct Status {
     pub at: String,
 }
 
+/// Where the head of a pull lives, when not in the repository itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In a repository with this id and owner.
+    Fork(u64, String),
+    /// In a fork that was deleted.
+    Gone,
+}
+
 /// A repository.
 #[derive(Debug)]
 pub struct Repo {
@@ -287,6 +296,8 @@ pub struct Repo {
     pub protections: BTreeMap<String, Protection>,
     /// When it was made.
     pub created_at: String,
+    /// Branches whose pulls are shown as coming from elsewhere.
+    pub forks: BTreeMap<String, Origin>,
     /// Pulls by number.
     pub pulls: BTreeMap<u64, Pull>,
     /// Comments, oldest first.

@@ -204,6 +204,13 @@ impl Ctx {
         }
     }
 
+    /// Waits for another second of the clock: forges tell whole seconds, and what they tell apart has to differ in them.
+    pub async fn next_second(&self) {
+        let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
+        let before = second();
+        self.until("the next second", |_| (second() > before).then_some(())).await;
+    }
+
     /// Commits to a branch made from `main` when it is new.
     pub fn push(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> String {
         let filled: Vec<(String, Option<String>)> =
@@ -217,6 +224,63 @@ impl Ctx {
     pub fn open(&self, branch: &str, changes: &[(&str, Option<&str>)]) -> u64 {
         self.push(branch, changes);
         self.sandbox.open_pull(REPO, branch, "Change it", MIRA).expect("a pull")
+    }
+
+    /// Sends a delivery of ours to the server, signed as the forge signs; gives the answer's status.
+    pub async fn webhook(&self, event: &str, id: &str, body: &serde_json::Value) -> u16 {
+        let text = body.to_string();
+        let secret = self.sandbox.app_credentials().webhook_secret;
+        let sent = reqwest::Client::new()
+            .post(format!("http://{}/webhooks/github", self.address))
+            .header("content-type", "application/json")
+            .header("x-github-event", event)
+            .header("x-github-delivery", id)
+            .header("x-hub-signature-256", tidegate::sandbox::hooks::signature(&secret, text.as_bytes()))
+            .body(text)
+            .send()
+            .await;
+        sent.expect("an answer").status().as_u16()
+    }
+
+    /// The newest delivery of this event and action, as the forge sent it.
+    pub fn delivered(&self, event: &str, action: &str) -> serde_json::Value {
+        let all = self.sandbox.hooks().delivered();
+        let found = all.iter().rev().find(|delivery| delivery.event == event && delivery.action == action);
+        serde_json::from_str(&found.expect("such a delivery").body).expect("JSON")
+    }
+
+    /// Changes a byte of each plan that is kept.
+    pub async fn spoil_kept_plans(&self) {
+        let store = &self.app().store;
+        for rollout in store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout) {
+            for planned in rollout.runs.values().filter_map(|run| run.planned()) {
+                let mut blob = store.blob(&planned.job, "plan").await.expect("the store").expect("a kept plan");
+                let last = blob.bytes.last_mut().expect("bytes");
+                *last ^= 1;
+                store.put_blob(&planned.job, &blob).await.expect("kept");
+            }
+        }
+    }
+
+    /// What the server answers when the job of a plan that is there uploads something more.
+    pub async fn put_for_ended_job(&self, what: &str) -> u16 {
+        let app = self.app();
+        let rollouts = app.store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout);
+        let job =
+            rollouts.flat_map(|rollout| rollout.runs.into_values()).find_map(|run| Some(run.planned()?.job.clone()));
+        let job = job.expect("a planned root");
+        let request = reqwest::Client::new()
+            .put(format!("{}/{what}", app.url_of_job(&job)))
+            .bearer_auth(app.vault.job_token(&job))
+            .body("other bytes");
+        request.send().await.expect("an answer").status().as_u16()
+    }
+
+    /// How many jobs were ever started for a pull's current head.
+    pub async fn jobs(&self, pull: u64) -> u32 {
+        let pulls = self.app().store.pulls().await.expect("pulls");
+        let known = pulls.into_iter().find(|known| known.key.number == pull).and_then(|known| known.rollout);
+        known.map_or(0, |rollout| rollout.jobs)
     }
 
     /// Comments, and waits until everything that follows has happened. Gives the comment's id.

@@ -2,6 +2,14 @@
 //! reads like a session; each looks only at what people see, and at the states.
 
 mod apply;
+mod buglog_comments;
+mod buglog_forks;
+mod buglog_heads;
+mod buglog_locks;
+mod buglog_output;
+mod buglog_roots;
+mod buglog_statuses;
+mod commands;
 mod locks;
 mod neighbours;
 mod notes;

@@ -8,8 +8,9 @@ use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
 use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceState, StateLock, VERSION};
 use crate::domain::lock::{Blocked, Cause, Holder};
+use crate::domain::note::markdown::code;
 use crate::domain::plan::{Action, Plan, moved};
-use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
 
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
 pub(super) fn is_busy(rollout: &Rollout) -> bool {
@@ -64,6 +65,10 @@ impl Turn<'_> {
         for _ in 0..=waves * 2 + 2 {
             let Some(rollout) = &self.pull.rollout else { return };
             let Some(apply) = &rollout.apply else { return };
+            // What can no longer be planned, or is being read on a newer base, does not start; what runs is waited for.
+            if apply.stage != ApplyStage::Applying && (rollout.stage != Stage::Ready || rollout.reading) {
+                return;
+            }
             let next = match &apply.stage {
                 ApplyStage::Done | ApplyStage::Failed => return,
                 ApplyStage::Planning => self.after_planning(rollout, apply),
@@ -153,18 +158,17 @@ impl Turn<'_> {
         }
     }
 
-    /// The locks were taken when the apply began; a wave that waited for days takes them again, or does not go.
-    fn holds_what_it_applies(&mut self) -> bool {
-        let Some((rollout, apply)) =
-            self.pull.rollout.as_ref().and_then(|rollout| Some((rollout, rollout.apply.clone()?)))
-        else {
-            return false;
-        };
-        let states = self.states(&to_apply(rollout, &apply));
+    /// Whether every lock of the wave is this pull's, taking those that were given back meanwhile. An apply that lost one to another
+    /// pull ends: it has to be asked for again.
+    fn holds_locks(&mut self) -> bool {
+        let Some(rollout) = &self.pull.rollout else { return false };
+        let Some(apply) = &rollout.apply else { return false };
+        let states = self.states(&to_apply(rollout, apply));
         let holder = Holder { pull: self.number(), by: apply.by.clone(), since: self.now(), cause: Cause::Apply };
         match self.locks.take(&states, &holder) {
             Ok(locks) => {
                 self.locks = locks;
+                self.pull.touched.extend(states.into_iter().map(|(state, _)| state));
                 true
             }
             Err(_) => {
@@ -176,10 +180,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans.
+    /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans, or without the locks.
     fn start_wave(&mut self, permit: &Permit) {
         let now = self.now();
-        if !self.holds_what_it_applies() {
+        if !self.holds_locks() {
             return;
         }
         let Some(rollout) = &mut self.pull.rollout else { return };
@@ -329,7 +333,7 @@ fn what_moved(rollout: &Rollout, wave: usize, approved: &Digest, by: &Login) -> 
         .wave(wave)
         .filter_map(|run| Some((run, run.previous.as_ref()?, run.planned()?)))
         .filter(|(_, before, now)| before.digest != now.digest)
-        .map(|(run, before, now)| format!("in `{}`, {}", run.root, moved(&before.plan, &now.plan)))
+        .map(|(run, before, now)| format!("in {}, {}", code(&run.root.to_string()), moved(&before.plan, &now.plan)))
         .collect();
     let moved = if differences.is_empty() { String::new() } else { format!(": {}", differences.join("; ")) };
     format!("{by} approved `{approved}`; it now plans `{now}`{moved}.")

@@ -9,8 +9,8 @@ use crate::domain::config::Requirement;
 use crate::domain::effect::{Act, Reaction};
 use crate::domain::event::{AuthorKind, Comment, CommentKind};
 use crate::domain::gate::{Bar, bars};
-use crate::domain::ids::{Digest, Login, RootKey, StateKey, Timestamp};
-use crate::domain::lock::{Cause, Holder, Release};
+use crate::domain::ids::{Digest, Login, RootKey, Sha, StateKey, Timestamp};
+use crate::domain::lock::{Cause, Holder, Lock, Release};
 use crate::domain::reply;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Scope, Stage};
 
@@ -26,14 +26,18 @@ enum Answer {
 
 impl Turn<'_> {
     pub(super) fn comment(&mut self, comment: &Comment) {
-        if comment.author != AuthorKind::Person || self.pull.has_read(comment.id) {
+        if comment.author != AuthorKind::Person {
             return;
         }
         let reading = command::read(&comment.body, &self.facts.server.login);
         if comment.kind == CommentKind::Edited {
             if matches!(reading, Reading::Command(_)) {
-                self.reply(comment.id, reply::edited());
+                // Beside the reply to what it said at first, and once however often it is edited.
+                self.say(format!("edited:{}", comment.id), reply::edited());
             }
+            return;
+        }
+        if self.pull.has_read(comment.id) {
             return;
         }
         self.pull.remember(comment.id);
@@ -60,7 +64,10 @@ impl Turn<'_> {
     }
 
     fn reply(&mut self, comment: u64, body: String) {
-        let slot = format!("reply:{comment}");
+        self.say(format!("reply:{comment}"), body);
+    }
+
+    fn say(&mut self, slot: String, body: String) {
         let marker = super::publish::marker(&self.pull.key, &slot);
         self.act(slot, Act::Comment { marker, body });
     }
@@ -78,7 +85,7 @@ impl Turn<'_> {
             return Answer::Refused(reply::not_open(self.pull.seen.as_ref().map(|seen| seen.state)));
         }
         match command {
-            Command::Plan { roots, workspace, args } => self.plan(roots, workspace.as_deref(), args),
+            Command::Plan { roots, workspace, args } => self.plan(comment, roots, workspace.as_deref(), args),
             Command::Apply(target) => self.apply(target, comment),
             Command::Approve { wave, digest, confirm } => {
                 self.approve(comment, &ApproveWords { wave: *wave, digest: digest.as_deref(), confirm }, permission)
@@ -94,14 +101,29 @@ impl Turn<'_> {
         }
     }
 
-    fn plan(&mut self, roots: &[String], workspace: Option<&str>, args: &[String]) -> Answer {
+    /// Lets exactly the head run that stood there when the comment was written: a push that overtook it needs a word of its own.
+    fn permit(&mut self, comment: &Comment, head: &Sha, args: &[String]) -> Answer {
+        let shown = self.pull.rollout.as_ref().filter(|rollout| rollout.head == *head).map(|rollout| rollout.started);
+        // Forges tell whole seconds.
+        if shown.is_none_or(|shown| comment.at.0 / 1000 < shown.0 / 1000) {
+            return Answer::Refused(reply::fork_moved(head));
+        }
+        self.pull.permitted.push(head.clone());
+        self.ledger.push(format!("{} lets head {head} of a fork run", comment.by));
+        self.begin(args.to_vec());
+        Answer::Done
+    }
+
+    fn plan(&mut self, comment: &Comment, roots: &[String], workspace: Option<&str>, args: &[String]) -> Answer {
         let Some(seen) = self.pull.seen.clone() else { return Answer::Refused(reply::not_seen()) };
         if let Some(root) = self.applying_root() {
             return Answer::Refused(reply::applying(&root));
         }
         if seen.fork && !self.pull.permitted.contains(&seen.head) {
-            self.pull.permitted.push(seen.head.clone());
-            self.ledger.push(format!("head {} of a fork may run", seen.head));
+            if !roots.is_empty() || workspace.is_some() {
+                return Answer::Refused(reply::fork_first(&seen.head));
+            }
+            return self.permit(comment, &seen.head, args);
         }
         if roots.is_empty() && workspace.is_none() {
             self.begin(args.to_vec());
@@ -292,8 +314,7 @@ impl Turn<'_> {
             rollout.reach = None;
             rollout.apply = None;
         }
-        let (locks, _) = self.locks.release(self.number(), &Release::Roots(&named));
-        self.locks = locks;
+        self.give_back(&named);
         Answer::Done
     }
 
@@ -350,23 +371,48 @@ impl Turn<'_> {
         if let Some(root) = self.applying_root() {
             return Answer::Refused(reply::unlock_while_applying(&root));
         }
-        let named: Vec<RootKey> = roots.iter().cloned().map(RootKey::from).collect();
-        let which = if named.is_empty() { Release::All } else { Release::Roots(&named) };
+        let named: Vec<RootKey> =
+            roots.iter().map(|root| RootKey::from(root.trim_end_matches('/').to_owned())).collect();
+        // A lock bears the name that its root had when it was taken; the state tells when the root was renamed since.
+        let states: Vec<StateKey> = self.states(&named).into_iter().map(|(state, _)| state).collect();
+        let meant =
+            |state: &StateKey, lock: &Lock| roots.is_empty() || named.contains(&lock.root) || states.contains(state);
+        let names: Vec<RootKey> = self
+            .locks
+            .locks
+            .iter()
+            .filter(|(state, lock)| meant(state, lock))
+            .map(|(_, lock)| lock.root.clone())
+            .collect();
+        let others: Vec<(RootKey, u64)> = self
+            .locks
+            .locks
+            .iter()
+            .filter(|(state, lock)| meant(state, lock))
+            .filter_map(|(_, lock)| Some((lock.root.clone(), lock.holder.as_ref()?.pull)))
+            .filter(|(_, pull)| *pull != self.number())
+            .collect();
+        let which = if roots.is_empty() { Release::All } else { Release::Roots(&names) };
         let (locks, freed) = self.locks.release(self.number(), &which);
         self.locks = locks;
-        if !freed.roots.is_empty() {
-            self.ledger.push(format!("{by} unlocks {}", list(&freed.roots)));
-            // An apply that waits would go on without its locks.
-            if let Some(rollout) = &mut self.pull.rollout
-                && rollout
-                    .apply
-                    .as_ref()
-                    .is_some_and(|apply| !matches!(apply.stage, ApplyStage::Done | ApplyStage::Failed))
-            {
-                rollout.apply = None;
-            }
+        if freed.roots.is_empty() {
+            let others = if roots.is_empty() { Vec::new() } else { others };
+            return Answer::Said(reply::nothing_to_unlock(&named, &others));
         }
+        self.ledger.push(format!("{by} unlocks {}", list(&freed.roots)));
+        self.end_waiting_apply();
         Answer::Said(reply::unlocked(&freed.roots))
+    }
+
+    /// An apply that waits without its locks has to be asked for again.
+    fn end_waiting_apply(&mut self) {
+        if let Some(rollout) = &mut self.pull.rollout
+            && rollout.apply.as_ref().is_some_and(|apply| {
+                matches!(apply.stage, ApplyStage::Planning | ApplyStage::Waiting(_) | ApplyStage::Refused(_))
+            })
+        {
+            rollout.apply = None;
+        }
     }
 
     fn status(&self) -> String {
@@ -392,7 +438,10 @@ impl Turn<'_> {
     /// The reached roots that these names mean, each exactly; an unknown one is told with the near ones. Never more than named.
     fn select(&self, roots: &[String], workspace: Option<&str>) -> Result<Vec<RootKey>, String> {
         let Some(rollout) = self.pull.rollout.as_ref().filter(|rollout| rollout.stage == Stage::Ready) else {
-            return Err(self.pull.rollout.as_ref().map_or_else(reply::not_seen, reply::still_planning));
+            return Err(self.pull.rollout.as_ref().map_or_else(reply::not_seen, |rollout| match &rollout.stage {
+                Stage::Refused(refusal) => format!("Not done. {}: {}", refusal.title, refusal.text),
+                _ => reply::still_planning(rollout),
+            }));
         };
         let known: Vec<&RootKey> = rollout.runs.keys().collect();
         let mut selected: Vec<RootKey> = Vec::new();

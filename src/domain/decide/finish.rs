@@ -36,6 +36,9 @@ impl Turn<'_> {
             .filter(|run| matches!(run.apply, ApplyRun::Running { .. }))
             .map(|run| run.state.clone())
             .collect();
+        if busy.is_empty() {
+            self.pull.touched.clear();
+        }
         let which = if busy.is_empty() { Release::All } else { Release::AllBut(&busy) };
         let (locks, freed) = self.locks.release(self.number(), &which);
         if !freed.roots.is_empty() {

@@ -4,6 +4,7 @@ use super::Turn;
 use crate::domain::config::GatePolicy;
 use crate::domain::gate::{self, Permit, Question, Reason, Rules, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
+use crate::domain::note::markdown::code;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Stage, WaveState};
 
 impl Turn<'_> {
@@ -168,7 +169,10 @@ fn reason_in_words(reason: &Reason) -> String {
             format!("{approvals}, from {who}{but}")
         }
         Reason::Unconfirmed(missing) => {
-            let names: Vec<String> = missing.iter().map(|(root, address)| format!("`{address}` in `{root}`")).collect();
+            let names: Vec<String> = missing
+                .iter()
+                .map(|(root, address)| format!("{} in {}", code(address), code(&root.to_string())))
+                .collect();
             format!("an approval that confirms {}", names.join(", "))
         }
         Reason::ChangesRequested(by) => format!("{by}, who asks for changes"),

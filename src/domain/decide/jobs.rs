@@ -6,7 +6,7 @@ use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::{JobId, PullKey, RootKey, StateKey};
 use crate::domain::job::{Failure, ResourceState};
 use crate::domain::pull::AppliedDigest;
-use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Rollout, RootRun, Step, StepState};
+use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, RootRun, Step, StepState};
 
 /// A lost plan is tried once more.
 const PLAN_TRIES: u32 = 2;
@@ -43,6 +43,9 @@ impl Turn<'_> {
         }
         self.forget_retired();
         if !self.pull.is_open() {
+            if let Some(rollout) = &mut self.pull.rollout {
+                settle_apply(rollout);
+            }
             self.free();
         }
     }
@@ -168,20 +171,62 @@ impl Turn<'_> {
             .into_iter()
             .partition(|rollout| rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. })));
         self.pull.retired = running;
+        for mut old in ended {
+            settle_apply(&mut old);
+            // Its comment is written for the last time: nothing follows it from now on.
+            self.publish_apply(&old);
+            self.plan_again_after(&old);
+        }
+    }
+
+    /// Plans again what was planned on states that the apply of an earlier head changed, and whoever reads those.
+    fn plan_again_after(&mut self, old: &Rollout) {
         let Some(rollout) = &mut self.pull.rollout else { return };
-        for state in ended
-            .iter()
-            .flat_map(|old| old.runs.values())
+        let moved: Vec<&StateKey> =
+            old.runs.values().filter(|run| run.apply != ApplyRun::None).map(|run| &run.state).collect();
+        let applied: Vec<RootKey> = old
+            .runs
+            .values()
             .filter(|run| run.apply != ApplyRun::None)
-            .map(|run| &run.state)
-        {
-            for run in rollout.runs.values_mut().filter(|run| run.state == *state) {
-                if matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. }) {
-                    run.plan = PlanRun::Queued;
-                    rollout.reach = None;
-                }
+            .map(|run| run.root.clone())
+            .chain(rollout.runs.values().filter(|run| moved.contains(&&run.state)).map(|run| run.root.clone()))
+            .collect();
+        let again = with_readers(rollout, applied);
+        for root in again {
+            let Some(run) = rollout.runs.get_mut(&root) else { continue };
+            if matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. }) {
+                run.plan = PlanRun::Queued;
+                rollout.reach = None;
             }
         }
+    }
+}
+
+/// These roots and all that read them, through any number of reads.
+fn with_readers(rollout: &Rollout, mut roots: Vec<RootKey>) -> Vec<RootKey> {
+    let mut next = 0;
+    while let Some(source) = roots.get(next).cloned() {
+        for edge in rollout.edges.iter().filter(|edge| edge.source == source) {
+            if !roots.contains(&edge.reader) {
+                roots.push(edge.reader.clone());
+            }
+        }
+        next += 1;
+    }
+    roots
+}
+
+/// An apply that nothing carries on any more (a newer head, or the end of the pull) ends with the jobs that ran.
+fn settle_apply(rollout: &mut Rollout) {
+    let runs: Vec<&ApplyRun> = rollout.runs.values().map(|run| &run.apply).collect();
+    if runs.iter().any(|run| matches!(run, ApplyRun::Running { .. })) {
+        return;
+    }
+    let failed = runs.iter().any(|run| matches!(run, ApplyRun::Failed { .. }));
+    if let Some(apply) = &mut rollout.apply
+        && matches!(apply.stage, ApplyStage::Planning | ApplyStage::Applying)
+    {
+        apply.stage = if failed { ApplyStage::Failed } else { ApplyStage::Done };
     }
 }
 

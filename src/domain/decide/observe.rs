@@ -8,7 +8,7 @@ use crate::domain::effect::{Act, CheckName, CheckReport, CheckState};
 use crate::domain::event::{Event, Inspection};
 use crate::domain::ids::{RolloutId, Sha};
 use crate::domain::pull::{PullState, Seen};
-use crate::domain::rollout::{ApplyRun, PlanRun, Refusal, Rollout, RootRun, Stage};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Refusal, Rollout, RootRun, Stage};
 
 impl Turn<'_> {
     /// Takes what the forge answered when it was asked for this turn.
@@ -58,8 +58,10 @@ impl Turn<'_> {
         if moved || reopened {
             self.begin(Vec::new());
         }
-        if before.is_some_and(|known| !known.draft) && seen.draft {
-            self.back_to_draft();
+        match (before.map(|known| known.draft), seen.draft) {
+            (Some(false), true) => self.back_to_draft(),
+            (Some(true), false) => self.leave_draft(),
+            _ => {}
         }
     }
 
@@ -96,6 +98,8 @@ impl Turn<'_> {
             applies: 0,
             jobs: 0,
             moved_base: None,
+            readings: 0,
+            reading: false,
             args,
         });
         if !blocked_fork {
@@ -104,8 +108,19 @@ impl Turn<'_> {
     }
 
     pub(super) fn inspect(&mut self, head: Sha, base_ref: String, base: Sha) {
-        let Some(rollout) = self.pull.rollout.as_ref().map(|rollout| rollout.id.clone()) else { return };
-        self.act("inspect", Act::Inspect { rollout, head, base_ref, base });
+        let Some(rollout) = &self.pull.rollout else { return };
+        let (rollout, reading) = (rollout.id.clone(), rollout.readings);
+        self.act("inspect", Act::Inspect { rollout, head, base_ref, base, reading });
+    }
+
+    /// Reads the same head again on another base.
+    pub(super) fn read_on(&mut self, tip: Sha) {
+        let Some(rollout) = &mut self.pull.rollout else { return };
+        rollout.readings += 1;
+        rollout.reading = true;
+        rollout.moved_base = Some(tip.clone());
+        let (head, base_ref) = (rollout.head.clone(), rollout.base_ref.clone());
+        self.inspect(head, base_ref, tip);
     }
 
     /// An earlier rollout ends: its plans stop, its checks are closed, and an apply that runs goes on for its own head.
@@ -164,14 +179,18 @@ impl Turn<'_> {
         }
         if applying {
             rollout.moved_base = Some(tip.clone());
-            return;
+        } else if !rollout.reading || rollout.moved_base.as_ref() != Some(tip) {
+            self.read_on(tip.clone());
         }
-        let (head, base_ref) = (rollout.head.clone(), rollout.base_ref.clone());
-        self.inspect(head, base_ref, tip.clone());
     }
 
     pub(super) fn refused(&mut self, head: &Sha, refusal: &Refusal) {
-        if let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == *head) {
+        let applying = self.is_applying();
+        let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == *head) else { return };
+        rollout.reading = false;
+        // What is being applied goes on with what it was planned on; the base is looked at again afterwards.
+        if !applying {
+            rollout.moved_base = None;
             rollout.stage = Stage::Refused(refusal.clone());
         }
     }
@@ -179,8 +198,9 @@ impl Turn<'_> {
     /// The tree was read. A run whose source and settings are as before keeps its plan: the base's move does not matter to it.
     pub(super) fn inspected(&mut self, inspection: &Inspection) {
         if self.is_applying() {
-            if let Some(rollout) = &mut self.pull.rollout {
+            if let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) {
                 rollout.moved_base = Some(inspection.base.clone());
+                rollout.reading = false;
             }
             return;
         }
@@ -218,11 +238,19 @@ impl Turn<'_> {
         rollout.undiverged = inspection.undiverged;
         rollout.committers.clone_from(&inspection.committers);
         rollout.config = inspection.config.clone();
+        if rollout.waves != inspection.waves
+            && let Some(apply) = rollout.apply.as_mut().filter(|apply| is_waiting(apply))
+        {
+            // The waves were counted anew; what is applied already is passed over.
+            apply.wave = 1;
+            apply.stage = ApplyStage::Planning;
+        }
         rollout.waves.clone_from(&inspection.waves);
         rollout.edges.clone_from(&inspection.edges);
         rollout.holes.clone_from(&inspection.holes);
         rollout.notices.clone_from(&inspection.notices);
         rollout.moved_base = None;
+        rollout.reading = false;
         rollout.reach = None;
         rollout.stage = Stage::Ready;
         let dropped: Vec<RootRun> = old.into_values().collect();
@@ -231,12 +259,17 @@ impl Turn<'_> {
                 self.act(format!("cancel:{job}"), Act::CancelJob { job: job.clone() });
             }
         }
+        self.let_go_of_left();
     }
 
     /// Whether a job of the current rollout applies, or a wave of its apply is being planned again.
     pub(super) fn is_applying(&self) -> bool {
         self.pull.rollout.as_ref().is_some_and(super::apply::is_busy)
     }
+}
+
+fn is_waiting(apply: &Apply) -> bool {
+    matches!(apply.stage, ApplyStage::Waiting(_) | ApplyStage::Refused(_))
 }
 
 /// The slot of a check: one per head and name.

@@ -6,7 +6,7 @@ use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
 use crate::domain::ids::{JobId, RootKey, StateKey};
 use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
-use crate::domain::lock::{Cause, Holder, Release};
+use crate::domain::lock::{Cause, Holder};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
 use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Planned, Read, Rollout, RootRun, Stage};
@@ -105,7 +105,7 @@ impl Turn<'_> {
     }
 
     /// Under `locks: plan` the first plan takes the lock; otherwise a plan only has its turn.
-    fn hold_for_plan(&mut self, root: &RootKey) {
+    pub(super) fn hold_for_plan(&mut self, root: &RootKey) {
         let number = self.number();
         let Some(seen) = self.pull.seen.clone().filter(|seen| !seen.draft) else { return };
         let mode = self.pull.rollout.as_ref().map(|rollout| rollout.config.locks).unwrap_or_default();
@@ -173,38 +173,18 @@ impl Turn<'_> {
         }
     }
 
-    /// A root that plans no change is not held.
-    fn let_go_of_unchanged(&mut self) {
-        let number = self.number();
-        let Some(rollout) = &self.pull.rollout else { return };
-        let unchanged: Vec<RootKey> = rollout
-            .runs
-            .values()
-            .filter(|run| !run.is_applied() && run.replans_after.is_empty())
-            .filter(|run| run.planned().is_some_and(|planned| !planned.plan.changes_something()))
-            .filter(|run| {
-                let held = self.locks.locks.get(&run.state).and_then(|lock| lock.holder.as_ref());
-                held.is_some_and(|holder| holder.pull == number && holder.cause == Cause::Plan)
-            })
-            .map(|run| run.root.clone())
-            .collect();
-        if unchanged.is_empty() {
-            return;
-        }
-        let (locks, _) = self.locks.release(number, &Release::Roots(&unchanged));
-        self.locks = locks;
-    }
-
     /// A move of the base that came while something was being applied is looked at afterwards.
     fn follow_base(&mut self) {
         if self.is_applying() {
             return;
         }
         let Some(rollout) = &mut self.pull.rollout else { return };
+        if rollout.reading {
+            return;
+        }
         let Some(tip) = rollout.moved_base.take() else { return };
         if rollout.base != tip {
-            let (head, base_ref) = (rollout.head.clone(), rollout.base_ref.clone());
-            self.inspect(head, base_ref, tip);
+            self.read_on(tip);
         }
     }
 

@@ -65,9 +65,16 @@ impl Turn<'_> {
         self.effects.push(Effect { slot: "note".to_owned(), not_before, act: Act::Comment { marker, body } });
     }
 
-    fn publish_apply(&mut self, rollout: &Rollout) {
+    pub(super) fn publish_apply(&mut self, rollout: &Rollout) {
         let Some(apply) = &rollout.apply else { return };
-        let body = note::apply(&self.pull, rollout, apply, &self.context(rollout));
+        let mut body = note::apply(&self.pull, rollout, apply, &self.context(rollout));
+        if let Some(current) = self.pull.rollout.as_ref().filter(|current| current.id != rollout.id) {
+            let (old, new) = (rollout.head.short(), current.head.short());
+            let only = format!(
+                "\n\nThis applies `{old}` only. The head is `{new}` now: no further wave of `{old}` starts, and what `{new}` changes is planned on what this leaves."
+            );
+            body.push_str(&only);
+        }
         let slot = format!("apply:{}:{}", rollout.id, apply.number);
         let not_before = (apply.stage == ApplyStage::Applying).then(|| self.next_edit());
         let marker = marker(&self.pull.key, &slot);

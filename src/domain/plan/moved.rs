@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Change, Plan};
+use crate::domain::note::markdown::code;
 
 /// The most differences that are named one by one.
 const NAMED: usize = 5;
@@ -14,7 +15,7 @@ pub fn moved(before: &Plan, now: &Plan) -> String {
     let new: BTreeMap<_, _> = now.changes.iter().map(|change| (key(change), change)).collect();
     for (key, change) in &new {
         match old.get(key) {
-            None => parts.push(format!("`{}` is now {}", change.address, participle(change))),
+            None => parts.push(format!("{} is now {}", code(&change.address), participle(change))),
             Some(was) if was != change => parts.push(changed(was, change)),
             Some(_) => {}
         }
@@ -22,7 +23,7 @@ pub fn moved(before: &Plan, now: &Plan) -> String {
     parts.extend(
         old.iter()
             .filter(|(key, _)| !new.contains_key(*key))
-            .map(|(_, was)| format!("`{}` no longer changes", was.address)),
+            .map(|(_, was)| format!("{} no longer changes", code(&was.address))),
     );
     if before.outputs != now.outputs {
         parts.push("outputs change differently".to_owned());
@@ -56,27 +57,27 @@ fn participle(change: &Change) -> String {
 
 fn changed(was: &Change, now: &Change) -> String {
     if was.action != now.action {
-        return format!("`{}` is now {} instead of {}", now.address, participle(now), participle(was));
+        return format!("{} is now {} instead of {}", code(&now.address), participle(now), participle(was));
     }
     let attributes: Vec<String> = now
         .attributes
         .iter()
         .filter(|attribute| !was.attributes.contains(attribute))
-        .map(|attribute| format!("`{}`", attribute.path))
+        .map(|attribute| code(&attribute.path))
         .collect();
     if attributes.is_empty() {
         let gone: Vec<String> = was
             .attributes
             .iter()
             .filter(|old| !now.attributes.iter().any(|new| new.path == old.path))
-            .map(|old| format!("`{}`", old.path))
+            .map(|old| code(&old.path))
             .collect();
         return match gone.is_empty() {
-            true => format!("`{}` changes differently", now.address),
-            false => format!("`{}` no longer changes {}", now.address, gone.join(", ")),
+            true => format!("{} changes differently", code(&now.address)),
+            false => format!("{} no longer changes {}", code(&now.address), gone.join(", ")),
         };
     }
-    format!("`{}` also changes {}", now.address, attributes.join(", "))
+    format!("{} also changes {}", code(&now.address), attributes.join(", "))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Base, account, login, node, repo};
 use crate::sandbox::refusal::Answer;
-use crate::sandbox::world::{Pull, PullState, Repo, Role, State};
+use crate::sandbox::world::{Origin, Pull, PullState, Repo, Role, State};
 
 /// What only the whole pull knows, not the row of a list.
 #[derive(Clone, Debug)]
@@ -38,6 +38,27 @@ fn side(state: &State, base: &Base, of: &Repo, branch: &str, sha: &str) -> Value
         "user": login(state, base, &of.owner),
         "repo": repo(state, base, of, Role::Read),
     })
+}
+
+/// The head's side: a fork is another repository, or none when it was deleted.
+fn head(state: &State, base: &Base, of: &Repo, pull: &Pull) -> Value {
+    let mut head = side(state, base, of, &pull.head, &pull.head_sha);
+    match of.forks.get(&pull.head) {
+        None => {}
+        Some(Origin::Gone) => {
+            head["label"] = json!(format!("unknown:{}", pull.head));
+            head["repo"] = Value::Null;
+            head["user"] = Value::Null;
+        }
+        Some(Origin::Fork(id, owner)) => {
+            head["label"] = json!(format!("{owner}:{}", pull.head));
+            head["repo"]["id"] = json!(id);
+            head["repo"]["full_name"] = json!(format!("{owner}/{}", of.name));
+            head["repo"]["fork"] = json!(true);
+            head["repo"]["owner"]["login"] = json!(owner);
+        }
+    }
+    head
 }
 
 fn state_word(pull: &Pull) -> &'static str {
@@ -111,7 +132,7 @@ fn facts(state: &State, base: &Base, repo: &Repo, pull: &Pull) -> Value {
         "assignees": [],
         "requested_reviewers": [],
         "requested_teams": [],
-        "head": side(state, base, repo, &pull.head, &pull.head_sha),
+        "head": head(state, base, repo, pull),
         "base": side(state, base, repo, &pull.base, &pull.base_sha),
         "author_association": association(repo, &pull.author),
         "auto_merge": null,

@@ -43,6 +43,8 @@ impl World {
             applies: 0,
             jobs: 0,
             moved_base: None,
+            readings: 0,
+            reading: false,
             args: Vec::new(),
             undiverged: true,
             committers: Vec::new(),
