@@ -58,6 +58,11 @@ const COMMON: [&str; 24] = [
     "main",
 ];
 
+/// The name of a state without the credentials that its address may hold; names that differ stay different.
+pub fn named(address: &str) -> String {
+    address::named(address)
+}
+
 /// The values to mask.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -228,6 +233,32 @@ mod tests {
         assert_eq!(secrets.mask("second-one"), "second-one");
         secrets.add("second-one");
         assert_eq!(secrets.mask("second-one"), MASK);
+    }
+
+    #[test]
+    fn words_of_every_text_and_short_numbers_are_masked_only_where_marked() {
+        let mut secrets = of(&["default", "5432", "48151623"]);
+        secrets.add_all(&json!({ "pin": 12_345_678, "port": 443, "flag": true }));
+        let text = "default 5432 48151623 12345678 443 true";
+        assert_eq!(secrets.mask(text), "default 5432 (sensitive) (sensitive) 443 true");
+    }
+
+    #[test]
+    fn values_travel_and_short_ones_stay_at_home() {
+        let secrets = of(&["a \"quoted\" one", "shorty"]);
+        let read = Secrets::from_bytes(&secrets.to_bytes());
+        assert!(read.is_secret("shorty") && read.is_secret("a \"quoted\" one"));
+        let mut abroad = Secrets::default();
+        abroad.extend_from_abroad(&read);
+        assert!(!abroad.is_secret("shorty") && abroad.is_secret("a \"quoted\" one"));
+        assert_eq!(of(&["hunter2\n"]).mask("is hunter2!"), "is (sensitive)!");
+    }
+
+    #[test]
+    fn a_mark_on_one_side_marks_the_other() {
+        let change = json!({ "before": { "a": "was-plain-1" }, "after": { "a": "is-secret-1" }, "after_sensitive": { "a": true } });
+        let plan = json!({ "format_version": "1.2", "resource_changes": [{ "address": "x.y", "change": change }] });
+        assert!(Secrets::of_plan(plan.to_string().as_bytes()).is_secret("was-plain-1"));
     }
 
     #[test]

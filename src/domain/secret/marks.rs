@@ -24,8 +24,11 @@ pub(super) fn each_marked(plan: &Value, found: &mut dyn FnMut(&str)) {
 }
 
 fn each_side(change: &Value, found: &mut dyn FnMut(&str)) {
-    under(&change["before"], &change["before_sensitive"], found);
-    under(&change["after"], &change["after_sensitive"], found);
+    // A mark that comes or goes with this change makes the other side's value a secret as well.
+    for side in ["before", "after"] {
+        under(&change[side], &change["before_sensitive"], found);
+        under(&change[side], &change["after_sensitive"], found);
+    }
 }
 
 fn of_module(module: &Value, found: &mut dyn FnMut(&str)) {
