@@ -18,6 +18,7 @@ use crate::ports::store::Store;
 pub mod engine;
 pub mod intake;
 pub mod load;
+mod mask;
 pub mod perform;
 pub mod reports;
 pub mod sweep;
@@ -48,6 +49,8 @@ pub struct App {
     pub bell: Notify,
     /// What the engine is at, for whoever waits for rest.
     pub activity: watch::Sender<engine::Activity>,
+    /// What other roots know to be secret, by job, while the job runs.
+    pub known: moka::future::Cache<JobId, Arc<crate::domain::secret::Secrets>>,
     /// Team members, kept for a minute.
     pub teams: moka::future::Cache<(String, String), Vec<crate::domain::ids::Login>>,
 }

@@ -1,8 +1,8 @@
 //! What jobs fetch and report. A job proves with its token that it is this one job; what it uploads is sealed before it is
 //! kept; what it says becomes an event.
 
-use super::App;
 use super::vault::NotOurs;
+use super::{App, mask};
 use crate::domain::digest::{self, Bound};
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
@@ -10,6 +10,7 @@ use crate::domain::job::{Failure, JobEvent, JobLine, JobResult, JobSpec, Phase};
 use crate::domain::plan;
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
+use crate::domain::secret::Secrets;
 use crate::ports::forge::RepoRef;
 use crate::ports::source::SourceError;
 use crate::ports::store::{Blob, Job, JobState, LogLine, StoreError};
@@ -41,6 +42,7 @@ pub enum ReportError {
 pub const PLAN: &str = "plan";
 const PLAN_JSON: &str = "plan-json";
 const ERRORED_STATE: &str = "errored-state";
+pub(super) const SECRETS: &str = "secrets";
 
 /// The job that a token opens.
 pub async fn authorize(app: &App, id: &JobId, token: &str) -> Result<Job, ReportError> {
@@ -92,6 +94,8 @@ pub enum Upload {
     PlanJson,
     /// `errored.tfstate`.
     ErroredState,
+    /// The values that no text may show.
+    Secrets,
 }
 
 impl Upload {
@@ -100,11 +104,12 @@ impl Upload {
             Upload::Plan => PLAN,
             Upload::PlanJson => PLAN_JSON,
             Upload::ErroredState => ERRORED_STATE,
+            Upload::Secrets => SECRETS,
         }
     }
 }
 
-async fn open(app: &App, job: &Job, kind: &'static str) -> Result<Vec<u8>, ReportError> {
+pub(super) async fn open(app: &App, job: &Job, kind: &'static str) -> Result<Vec<u8>, ReportError> {
     let blob = app.store.blob(&job.spec.id, kind).await?.ok_or(ReportError::Missing(kind))?;
     Ok(app.vault.open(&job.spec, kind, &blob.bytes)?)
 }
@@ -123,13 +128,14 @@ pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, Re
     let id = &job.spec.id;
     let now = app.clock.now();
     app.store.touch_job(id, now).await?;
+    let known = mask::of_repository(app, job).await?;
     let log: Vec<LogLine> = lines
         .iter()
         .filter_map(|line| match &line.what {
             JobEvent::Log { step, line: text } => Some(LogLine {
                 seq: i64::try_from(line.seq).unwrap_or(i64::MAX),
                 step: step.clone(),
-                line: text.clone(),
+                line: known.mask(text),
             }),
             _ => None,
         })
@@ -137,7 +143,7 @@ pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, Re
     if !log.is_empty() {
         app.store.append_log(id, &log).await?;
     }
-    if let Some(progress) = progress(id, lines) {
+    if let Some(progress) = progress(id, lines, &known) {
         app.store.enqueue(&[(job.pull.clone(), progress)], now).await?;
         app.ring();
     }
@@ -149,7 +155,7 @@ pub async fn lines(app: &App, job: &Job, lines: &[JobLine]) -> Result<Wanted, Re
     })
 }
 
-fn progress(job: &JobId, lines: &[JobLine]) -> Option<Event> {
+fn progress(job: &JobId, lines: &[JobLine], known: &Secrets) -> Option<Event> {
     let mut steps: Vec<Step> = Vec::new();
     let mut resources = Vec::new();
     for line in lines {
@@ -161,7 +167,7 @@ fn progress(job: &JobId, lines: &[JobLine]) -> Option<Event> {
                 let state = if *ok { StepState::Done } else { StepState::Failed };
                 steps.push(Step { name: step.clone(), state, took_ms: Some(*took_ms) });
             }
-            JobEvent::Resources { resources: all } => resources.clone_from(all),
+            JobEvent::Resources { resources: all } => resources = mask::resources(all, known),
             JobEvent::Log { .. } => {}
         }
     }
@@ -178,13 +184,18 @@ pub fn waits_for(pull: &Pull, job: &JobId) -> bool {
 
 /// Takes the result, once.
 pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), ReportError> {
+    // Other roots may have been planned since the job began.
+    app.known.invalidate(&job.spec.id).await;
+    let known = mask::of_repository(app, job).await?;
     let outcome = match result {
-        JobResult::Planned { tool } => planned(app, job, tool).await?,
-        JobResult::Applied { resources } => Outcome::Applied(resources.clone()),
-        JobResult::Stale { failure } => Outcome::Stale(failure.clone()),
-        JobResult::Failed { failure, resources, errored_state } => {
-            Outcome::Failed { failure: failure.clone(), resources: resources.clone(), errored_state: *errored_state }
-        }
+        JobResult::Planned { tool } => planned(app, job, tool, &known).await?,
+        JobResult::Applied { resources } => Outcome::Applied(mask::resources(resources, &known)),
+        JobResult::Stale { failure } => Outcome::Stale(mask::failure(failure, &known)),
+        JobResult::Failed { failure, resources, errored_state } => Outcome::Failed {
+            failure: mask::failure(failure, &known),
+            resources: mask::resources(resources, &known),
+            errored_state: *errored_state,
+        },
         JobResult::Canceled => Outcome::Canceled,
     };
     end(app, job, outcome).await?;
@@ -201,12 +212,19 @@ pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreErro
 }
 
 /// Reads the uploaded plan; the digest is made here, because the job has no key.
-async fn planned(app: &App, job: &Job, tool: &Tool) -> Result<Outcome, ReportError> {
+async fn planned(app: &App, job: &Job, tool: &Tool, abroad: &Secrets) -> Result<Outcome, ReportError> {
     let now = app.clock.now();
     let json = open(app, job, PLAN_JSON).await?;
     app.store.blob(&job.spec.id, PLAN).await?.ok_or(ReportError::Missing(PLAN))?;
     let bound = Bound { root: &job.spec.root, tool, source: &job.spec.source, args: &job.spec.args };
-    let read = plan::parse(&json).and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    let mut known = match open(app, job, SECRETS).await {
+        Ok(bytes) => Secrets::from_bytes(&bytes),
+        Err(ReportError::Missing(_)) => Secrets::default(),
+        Err(error) => return Err(error),
+    };
+    known.extend(abroad);
+    let read = plan::parse_knowing(&json, &known)
+        .and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
     Ok(match read {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: job.spec.id.clone(),

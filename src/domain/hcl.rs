@@ -77,6 +77,8 @@ pub struct Variable {
     pub name: String,
     /// Its default.
     pub default: Option<Expr>,
+    /// It says `sensitive = true`.
+    pub sensitive: bool,
     /// What its validation refers to.
     pub references: Vec<Reference>,
 }
@@ -120,6 +122,8 @@ pub struct Output {
     pub name: String,
     /// Its value.
     pub value: Option<Expr>,
+    /// It says `sensitive = true`.
+    pub sensitive: bool,
     /// What it refers to, preconditions and depends_on included.
     pub references: Vec<Reference>,
 }

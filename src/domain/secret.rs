@@ -8,8 +8,12 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
+mod address;
+mod declared;
 mod forms;
 mod marks;
+
+pub use declared::Declared;
 
 /// What stands where a secret stood.
 pub const MASK: &str = "(sensitive)";
@@ -19,6 +23,45 @@ const SHORTEST: usize = 4;
 
 /// Lines of a secret of many lines are masked alone from this length on, because logs leave line by line.
 const SHORTEST_LINE: usize = 8;
+
+/// A number of fewer digits turns up by chance: in ports, counts and times.
+const SHORTEST_NUMBER: usize = 6;
+
+/// A value of another root is masked from this length on: what is a secret there may be a plain word here.
+const SHORTEST_ABROAD: usize = 8;
+
+/// Words that stand in every text of the tool. One that is a secret is masked where a mark says so, and nowhere else.
+const COMMON: [&str; 24] = [
+    "true",
+    "false",
+    "null",
+    "none",
+    "default",
+    "data",
+    "module",
+    "resource",
+    "variable",
+    "output",
+    "terraform",
+    "tofu",
+    "create",
+    "update",
+    "delete",
+    "replace",
+    "error",
+    "warning",
+    "plan",
+    "apply",
+    "input",
+    "value",
+    "name",
+    "main",
+];
+
+/// The name of a state without the credentials that its address may hold; names that differ stay different.
+pub fn named(address: &str) -> String {
+    address::named(address)
+}
 
 /// The values to mask.
 #[derive(Clone, Default)]
@@ -37,16 +80,8 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     /// Every clear value under a sensitive mark of `show -json` (changes, outputs, state, variables).
     pub fn of_plan(json: &[u8]) -> Self {
-        match serde_json::from_slice(json) {
-            Ok(plan) => Self::of_value(&plan),
-            Err(_) => Self::default(),
-        }
-    }
-
-    /// The same of a plan that is parsed already.
-    pub(crate) fn of_value(plan: &Value) -> Self {
         let mut secrets = Self::default();
-        marks::each_marked(plan, &mut |value| secrets.add(value));
+        secrets.add_plan(json, &Declared::default());
         secrets
     }
 
@@ -55,13 +90,54 @@ impl Secrets {
         if is_too_common(value) {
             return;
         }
-        if self.values.insert(value.to_owned()) {
-            self.search = OnceLock::new();
+        self.search = OnceLock::new();
+        self.values.insert(value.to_owned());
+        // A file's last line break is part of the value, and rarely of the text that quotes it.
+        let bare = value.trim();
+        if !is_too_common(bare) {
+            self.values.insert(bare.to_owned());
         }
         if value.contains('\n') {
             let lines = value.lines().map(str::trim).filter(|line| line.chars().count() >= SHORTEST_LINE);
             self.values.extend(lines.map(str::to_owned));
         }
+    }
+
+    /// Adds every text and every long number in a value.
+    pub fn add_all(&mut self, value: &Value) {
+        marks::each_text(value, &mut |text| self.add(text));
+    }
+
+    /// Adds those of a plan: what it marks, and what it reads from states whose owners call it sensitive.
+    pub fn add_plan(&mut self, json: &[u8], declared: &Declared) {
+        let Ok(plan) = serde_json::from_slice(json) else { return };
+        marks::each_marked(&plan, &mut |value| self.add(value));
+        marks::each_read(&plan, &|name| declared.has_output(name), &mut |value| self.add(value));
+    }
+
+    /// Adds those of another.
+    pub fn extend(&mut self, other: &Self) {
+        self.search = OnceLock::new();
+        self.values.extend(other.values.iter().cloned());
+    }
+
+    /// Adds those of another root.
+    pub fn extend_from_abroad(&mut self, other: &Self) {
+        self.search = OnceLock::new();
+        let long = other.values.iter().filter(|value| value.chars().count() >= SHORTEST_ABROAD);
+        self.values.extend(long.cloned());
+    }
+
+    /// The values in clear, to be sealed and never kept otherwise.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        Value::from_iter(self.values.iter().map(String::as_str)).to_string().into_bytes()
+    }
+
+    /// Reads what [`Secrets::to_bytes`] wrote; anything else holds none.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut secrets = Self::default();
+        secrets.add_all(&serde_json::from_slice(bytes).unwrap_or_default());
+        secrets
     }
 
     /// Whether the whole text is one of the values.
@@ -72,7 +148,7 @@ impl Secrets {
     /// The text with each value, also base64, URL-encoded and JSON-escaped, replaced by `(sensitive)`.
     pub fn mask(&self, text: &str) -> String {
         let Some(search) = self.search.get_or_init(|| build(&self.values)) else {
-            return text.to_owned();
+            return address::mask(text);
         };
         let mut masked = String::with_capacity(text.len());
         let mut from = 0;
@@ -82,13 +158,15 @@ impl Secrets {
             from = found.end();
         }
         masked.push_str(&text[from..]);
-        masked
+        address::mask(&masked)
     }
 }
 
 /// Booleans written as text are in every plan; so are the shortest words.
 fn is_too_common(value: &str) -> bool {
-    value.chars().count() < SHORTEST || matches!(value, "true" | "false" | "null") || value.trim().is_empty()
+    let number = value.bytes().all(|byte| byte.is_ascii_digit());
+    let shortest = if number { SHORTEST_NUMBER } else { SHORTEST };
+    value.chars().count() < shortest || COMMON.contains(&value) || value.trim().is_empty()
 }
 
 fn build(values: &BTreeSet<String>) -> Option<AhoCorasick> {
@@ -155,6 +233,32 @@ mod tests {
         assert_eq!(secrets.mask("second-one"), "second-one");
         secrets.add("second-one");
         assert_eq!(secrets.mask("second-one"), MASK);
+    }
+
+    #[test]
+    fn words_of_every_text_and_short_numbers_are_masked_only_where_marked() {
+        let mut secrets = of(&["default", "5432", "48151623"]);
+        secrets.add_all(&json!({ "pin": 12_345_678, "port": 443, "flag": true }));
+        let text = "default 5432 48151623 12345678 443 true";
+        assert_eq!(secrets.mask(text), "default 5432 (sensitive) (sensitive) 443 true");
+    }
+
+    #[test]
+    fn values_travel_and_short_ones_stay_at_home() {
+        let secrets = of(&["a \"quoted\" one", "shorty"]);
+        let read = Secrets::from_bytes(&secrets.to_bytes());
+        assert!(read.is_secret("shorty") && read.is_secret("a \"quoted\" one"));
+        let mut abroad = Secrets::default();
+        abroad.extend_from_abroad(&read);
+        assert!(!abroad.is_secret("shorty") && abroad.is_secret("a \"quoted\" one"));
+        assert_eq!(of(&["hunter2\n"]).mask("is hunter2!"), "is (sensitive)!");
+    }
+
+    #[test]
+    fn a_mark_on_one_side_marks_the_other() {
+        let change = json!({ "before": { "a": "was-plain-1" }, "after": { "a": "is-secret-1" }, "after_sensitive": { "a": true } });
+        let plan = json!({ "format_version": "1.2", "resource_changes": [{ "address": "x.y", "change": change }] });
+        assert!(Secrets::of_plan(plan.to_string().as_bytes()).is_secret("was-plain-1"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Job;
 use super::failure::{Broken, failure, of_errors};
-use super::plan::{learn, log_diagnostic};
+use super::plan::log_diagnostic;
 use super::process::{Call, Exit, Stopping, run as run_tool};
 use super::tool::{self, Workplace, step};
 use crate::domain::config::ToolKind;
@@ -30,7 +30,7 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
     let shown = step(job, "show", async {
         job.server.plan(&file).await?;
         let (_, json) = tool::show(job, &place, &file).await?;
-        learn(job, &json, secrets);
+        secrets.add_plan(&json, &place.declared);
         let plan = plan::parse(&json).map_err(|error| {
             Broken::new("The saved plan cannot be applied", format!("{error}. Plan the pull request again."))
         })?;
@@ -55,14 +55,37 @@ struct Saved {
     json: Vec<u8>,
 }
 
-async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Result<JobResult, Broken> {
+async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     // Not ours if it came with the commit; the checkout is private, so it may go.
     let left = place.root.join(ERRORED);
     if left.symlink_metadata().is_ok() {
         std::fs::remove_file(&left)?;
     }
+    let (follower, told, exit) = follow(job, place, saved, secrets).await;
+    if !exit.as_ref().is_ok_and(Exit::ok) {
+        // An error may quote what was made a moment ago, and no plan knew.
+        secrets.add_plan(&tool::show_state(job, place, &left).await, &place.declared);
+    }
+    for diagnostic in &told {
+        log_diagnostic(job, "apply", diagnostic, secrets);
+    }
+    if let Ok(exit) = &exit {
+        tool::log_errors(job, "apply", exit, secrets);
+    }
+    let left = keep_errored_state(job, &left, secrets).await;
+    Ok(conclude(job, place, follower, exit, &left, secrets))
+}
+
+/// Runs the apply and follows it. What goes wrong is said by the tool at its very end, and is told only afterwards.
+async fn follow(
+    job: &Job,
+    place: &Workplace,
+    saved: &Saved,
+    secrets: &Secrets,
+) -> (Follower, Vec<Diagnostic>, Result<Exit, Broken>) {
     let mut follower = Follower::new(&saved.plan);
-    job.reporter.resources(follower.resources().to_vec());
+    let mut told: Vec<Diagnostic> = Vec::new();
+    job.reporter.resources(masked(follower.resources(), secrets));
     let call = Call {
         program: &place.program.path,
         args: arguments(job, place, saved),
@@ -70,24 +93,20 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -
         name: "apply",
         stop: Stopping::Patience,
     };
-    let mut told = Instant::now();
+    let mut last = Instant::now();
     let exit = run_tool(job, &call, &mut |line| {
         let Some(line) = Line::parse(line) else { return job.reporter.log("apply", &secrets.mask(line)) };
         match &line.what {
-            What::Diagnostic(diagnostic) => log_diagnostic(job, "apply", diagnostic, secrets),
-            _ => job.reporter.log("apply", &secrets.mask(&line.message)),
+            What::Diagnostic(diagnostic) => told.push(diagnostic.clone()),
+            _ => job.reporter.log("apply", &secrets.mask(line.spoken())),
         }
-        if follower.take(&line) == Moved::Yes && told.elapsed() >= BETWEEN_RESOURCES {
-            told = Instant::now();
-            job.reporter.resources(follower.resources().to_vec());
+        if follower.take(&line) == Moved::Yes && last.elapsed() >= BETWEEN_RESOURCES {
+            last = Instant::now();
+            job.reporter.resources(masked(follower.resources(), secrets));
         }
     })
     .await;
-    if let Ok(exit) = &exit {
-        tool::log_errors(job, "apply", exit, secrets);
-    }
-    let left = keep_errored_state(job, &left, secrets).await;
-    Ok(conclude(job, place, follower, exit, &left, secrets))
+    (follower, told, exit)
 }
 
 /// How it ended. Something may have changed by now, so nothing fails here any more.
@@ -185,6 +204,7 @@ fn masked(resources: &[ResourceState], secrets: &Secrets) -> Vec<ResourceState> 
     for resource in &mut resources {
         let clean = |error: &String| super::failure::readable(&secrets.mask(error), LONGEST_ERROR);
         resource.error = resource.error.as_ref().map(clean);
+        resource.address = secrets.mask(&resource.address);
     }
     resources
 }

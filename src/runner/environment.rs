@@ -29,11 +29,15 @@ fn may_pass(name: &str, value: &str) -> bool {
     }
 }
 
+/// Parts of the name of a variable that make its value a secret.
+const WORDS: [&str; 9] =
+    ["TOKEN", "SECRET", "PASS", "KEY", "ENCRYPTION", "CREDENTIAL", "CONN_STR", "CONNECTION_STRING", "PRIVATE"];
+
 /// Adds the values of the environment that are secret by their name.
 pub(super) fn add_secrets(given: &BTreeMap<String, String>, secrets: &mut Secrets) {
     for (name, value) in given {
         let upper = name.to_ascii_uppercase();
-        let secret = ["TOKEN", "SECRET", "PASSWORD", "KEY", "ENCRYPTION"].iter().any(|word| upper.contains(word));
+        let secret = WORDS.iter().any(|word| upper.contains(word));
         // `true` or `1` in a variable is no secret, and masking it would tear every log apart.
         let telling = value.len() >= 4 && !matches!(value.as_str(), "true" | "false" | "null");
         if (secret || name.starts_with("TF_VAR_")) && telling && !Path::new(value).exists() {

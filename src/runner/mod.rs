@@ -12,6 +12,7 @@ use crate::domain::secret::Secrets;
 
 mod apply;
 mod checkout;
+mod declared;
 mod environment;
 mod failure;
 mod plan;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::Job;
-use super::environment;
 use super::failure::{Broken, of_errors};
 use super::process::{Call, Stopping, run as run_tool};
 use super::tool::{self, Workplace, step};
@@ -16,24 +15,42 @@ use crate::domain::secret::Secrets;
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
     let file = job.directory.join("plan.tfplan");
-    let tool = step(job, "plan", plan(job, &place, &file, secrets)).await?;
+    let (tool, said) = step(job, "plan", plan(job, &place, &file, secrets)).await?;
     step(job, "show", async {
         let (json, bytes) = tool::show(job, &place, &file).await?;
-        learn(job, &bytes, secrets);
-        tokio::try_join!(job.server.put("plan", &file), job.server.put("plan.json", &json))?;
+        secrets.add_plan(&bytes, &place.declared);
+        log(job, &said, secrets);
+        let known = job.directory.join("secrets.json");
+        tokio::fs::write(&known, secrets.to_bytes()).await?;
+        tokio::try_join!(
+            job.server.put("plan", &file),
+            job.server.put("plan.json", &json),
+            job.server.put("secrets", &known)
+        )?;
         Ok(())
     })
     .await?;
     Ok(JobResult::Planned { tool })
 }
 
-/// Takes the secrets of a plan, beside those of the environment.
-pub(super) fn learn(job: &Job, plan_json: &[u8], secrets: &mut Secrets) {
-    *secrets = Secrets::of_plan(plan_json);
-    environment::add_secrets(&job.environment, secrets);
+/// What the tool said while it planned. It is held back until its plan was read: the key of an instance or an error may
+/// quote a secret that is known only then.
+enum Said {
+    Text(String),
+    Diagnostic(Diagnostic),
 }
 
-async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) -> Result<Tool, Broken> {
+fn log(job: &Job, said: &[Said], secrets: &Secrets) {
+    for said in said {
+        match said {
+            Said::Text(text) => job.reporter.log("plan", &secrets.mask(text)),
+            Said::Diagnostic(diagnostic) => log_diagnostic(job, "plan", diagnostic, secrets),
+        }
+    }
+    job.reporter.count_left_out("plan");
+}
+
+async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) -> Result<(Tool, Vec<Said>), Broken> {
     let call = Call {
         program: &place.program.path,
         args: arguments(job, file),
@@ -46,13 +63,12 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
         },
     };
     let mut tool = None;
-    let mut told: Vec<Diagnostic> = Vec::new();
+    let mut said: Vec<Said> = Vec::new();
     let exit = run_tool(job, &call, &mut |line| match Line::parse(line) {
         Some(Line { what: What::Version(version), .. }) => tool = Some(version),
-        // An error may quote a secret that is known only once the plan file was read.
-        Some(Line { what: What::Diagnostic(diagnostic), .. }) => told.push(diagnostic),
-        Some(Line { message, .. }) => job.reporter.log("plan", &secrets.mask(&message)),
-        None => job.reporter.log("plan", &secrets.mask(line)),
+        Some(Line { what: What::Diagnostic(diagnostic), .. }) => said.push(Said::Diagnostic(diagnostic)),
+        Some(line) => said.push(Said::Text(line.spoken().to_owned())),
+        None => said.push(Said::Text(line.to_owned())),
     })
     .await?;
     if exit.interrupted && !exit.ok() {
@@ -62,21 +78,22 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
         && file.exists()
         && let Ok((_, json)) = tool::show(job, place, file).await
     {
-        learn(job, &json, secrets);
-    }
-    for diagnostic in &told {
-        log_diagnostic(job, "plan", diagnostic, secrets);
+        secrets.add_plan(&json, &place.declared);
     }
     tool::log_errors(job, "plan", &exit, secrets);
     if !exit.ok() {
-        let errors: Vec<Diagnostic> = told.into_iter().filter(Diagnostic::is_error).collect();
+        log(job, &said, secrets);
+        let told =
+            said.into_iter().filter_map(|said| if let Said::Diagnostic(told) = said { Some(told) } else { None });
+        let errors: Vec<Diagnostic> = told.filter(Diagnostic::is_error).collect();
         let failure = of_errors("plan", &place.place(job), &errors).map(Broken::of);
         return Err(failure.unwrap_or_else(|| tool::ended_badly(job, place, "plan", &exit)));
     }
-    match tool {
-        Some(tool) => Ok(tool),
-        None => Ok(Tool { kind: place.program.kind, version: tool::version(job, &place.program).await? }),
-    }
+    let tool = match tool {
+        Some(tool) => tool,
+        None => Tool { kind: place.program.kind, version: tool::version(job, &place.program).await? },
+    };
+    Ok((tool, said))
 }
 
 /// Ours come last, so that no further argument takes their place; `-json` first, so that even a bad flag is said in JSON.

@@ -59,13 +59,18 @@ impl Reporter {
 
     /// A step ended.
     pub(super) fn step_ended(&self, step: &str, ended: Ended, took: Duration) {
+        self.count_left_out(step);
+        let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        self.push(JobEvent::StepEnded { step: step.to_owned(), ok: ended == Ended::Well, took_ms });
+        self.shared.hurry.notify_one();
+    }
+
+    /// Says how many lines of a step were too many.
+    pub(super) fn count_left_out(&self, step: &str) {
         let left_out = self.lock().logged.get(step).map_or(0, |count| count.saturating_sub(MOST_LINES_PER_STEP));
         if left_out > 0 {
             self.push(JobEvent::Log { step: step.to_owned(), line: format!("… {left_out} more lines") });
         }
-        let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-        self.push(JobEvent::StepEnded { step: step.to_owned(), ok: ended == Ended::Well, took_ms });
-        self.shared.hurry.notify_one();
     }
 
     /// Text of a step, masked already; made readable and cut here.

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use super::Job;
 use super::checkout;
+use super::declared;
 use super::failure::{Broken, Place, of_text};
 use super::process::{Call, Exit, Stopping, run};
 use crate::domain::config::ToolKind;
 use crate::domain::job::StateLock;
 use crate::domain::progress::Ended;
-use crate::domain::secret::Secrets;
+use crate::domain::secret::{Declared, Secrets};
 
 /// The program.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Workplace {
     pub(super) checkout: PathBuf,
     /// The root's directory, where the program runs.
     pub(super) root: PathBuf,
+    /// What the checkout calls sensitive.
+    pub(super) declared: Declared,
 }
 
 impl Workplace {
@@ -53,16 +56,18 @@ pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Re
 }
 
 /// Checkout, beside which the program is found and its version checked, then `init`.
-pub(super) async fn prepare(job: &Job, secrets: &Secrets) -> Result<Workplace, Broken> {
+pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplace, Broken> {
     let place = step(job, "checkout", async {
         let program = find(job)?;
         let (checkout, checked) = tokio::join!(checkout::fetch(job), check_version(job, &program));
         checked?;
         let checkout = checkout?;
         let root = checkout::root(&checkout, job.spec.root.dir())?;
-        Ok(Workplace { program, checkout, root })
+        let declared = declared::read(job, &checkout, &root);
+        Ok(Workplace { program, checkout, root, declared })
     })
     .await?;
+    secrets.extend(place.declared.secrets());
     step(job, "init", init(job, &place, secrets)).await?;
     Ok(place)
 }
@@ -187,6 +192,19 @@ pub(super) async fn show(job: &Job, place: &Workplace, plan: &Path) -> Result<(P
     let file = job.directory.join("plan.json");
     tokio::fs::write(&file, &json).await?;
     Ok((file, json))
+}
+
+/// What `show -json` says of the state: of the file that is left when it could not be saved, else of the backend's. Empty
+/// when there is none to be had.
+pub(super) async fn show_state(job: &Job, place: &Workplace, left: &Path) -> Vec<u8> {
+    let mut args: Vec<String> = vec!["show".into(), "-json".into(), "-no-color".into()];
+    args.extend(left.is_file().then(|| left.display().to_string()));
+    let call =
+        Call { program: &place.program.path, args, directory: &place.root, name: "state", stop: Stopping::Patience };
+    match run(job, &call, &mut |_| {}).await {
+        Ok(exit) if exit.ok() => json_of(&exit).unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 /// Standard output from its first brace on: a warning about the command line's own settings may stand before it.

@@ -137,6 +137,9 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
         Ok(call) => call,
         Err(refusal) => return finish(Reply::from(refusal)),
     };
+    if call.method != "GET" && !smart::fits(&call) {
+        world.hear(&call.method, &call.path, &call.body);
+    }
     let fault = world.faults.take(&call.method, &call.path);
     if let Some(Fault::Status(status, headers)) = &fault {
         let message = StatusCode::from_u16(*status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Fault");

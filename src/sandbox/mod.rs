@@ -112,6 +112,18 @@ impl Sandbox {
     pub fn hooks(&self) -> &Hooks {
         &self.world.hooks
     }
+    /// Keeps every request that writes, from now on.
+    pub fn record(&self) {
+        *self.world.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Vec::new());
+    }
+    /// The requests that were kept: method, path and body of each.
+    pub fn heard(&self) -> Vec<String> {
+        self.world.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone().unwrap_or_default()
+    }
+    /// Every token that was ever given and is still known.
+    pub fn tokens(&self) -> Vec<String> {
+        self.world.lock().tokens.keys().cloned().collect()
+    }
     /// What shall go wrong.
     pub fn faults(&self) -> &Faults {
         &self.world.faults

@@ -412,6 +412,8 @@ pub struct World {
     pub faults: Faults,
     /// Where the repositories lie.
     pub data_dir: PathBuf,
+    /// What was written through the API, once somebody asked to keep it.
+    pub heard: Mutex<Option<Vec<String>>>,
 }
 
 impl World {
@@ -429,7 +431,13 @@ impl World {
             home,
         };
         state.add_account(BOT, Kind::Bot);
-        Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir }
+        Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir, heard: Mutex::default() }
+    }
+    /// Keeps a written request, when somebody wants them.
+    pub fn hear(&self, method: &str, path: &str, body: &[u8]) {
+        if let Some(heard) = self.heard.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            heard.push(format!("{method} {path}\n{}", String::from_utf8_lossy(body)));
+        }
     }
     /// Locks the state. A panic elsewhere does not spoil it: each change is made whole before anything can fail.
     pub fn lock(&self) -> MutexGuard<'_, State> {

@@ -100,6 +100,15 @@ pub(super) async fn put_errored_state(
     Ok(StatusCode::NO_CONTENT)
 }
 
+pub(super) async fn put_secrets(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    body: Bytes,
+) -> Result<StatusCode, Refused> {
+    reports::keep(&app, &job.0, Upload::Secrets, &body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 #[derive(Deserialize)]
 pub(super) struct Lines {
     lines: Vec<JobLine>,

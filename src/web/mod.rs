@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::{get, post, put};
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 
 use crate::app::App;
 
@@ -25,6 +29,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
         .route("/jobs/{id}/source", get(jobs::source))
         .route("/jobs/{id}/plan", get(jobs::saved_plan).put(jobs::put_plan))
         .route("/jobs/{id}/plan.json", put(jobs::put_plan_json))
+        .route("/jobs/{id}/secrets", put(jobs::put_secrets))
         .route("/jobs/{id}/errored-state", put(jobs::put_errored_state))
         .route("/jobs/{id}/lines", post(jobs::lines))
         .route("/jobs/{id}/result", post(jobs::result))
@@ -34,5 +39,23 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
         .route("/healthz", get(pages::health))
         .route("/r/{id}", get(pages::rollout))
         .route("/r/{id}/log/{job}", get(pages::log));
-    hooks.merge(jobs).merge(pages).with_state(app)
+    hooks.merge(jobs).merge(pages).fallback(pages::nothing).layer(map_response(guard)).with_state(app)
+}
+
+/// What a browser may do with an answer: show it, and nothing else. The address of a page holds its key, so it is sent to
+/// nobody, and kept by no cache.
+async fn guard(mut response: Response) -> Response {
+    for (name, value) in [
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+        ),
+        (X_FRAME_OPTIONS, "DENY"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }

@@ -150,6 +150,11 @@ fn pull_of(id: &RolloutId) -> Option<PullKey> {
     Some(PullKey { repo: RepoKey { forge: forge.to_owned(), id: repo.parse().ok()? }, number: number.parse().ok()? })
 }
 
+/// Every address that is none of ours.
+pub(super) async fn nothing() -> Response {
+    not_found()
+}
+
 fn not_found() -> Response {
     (
         StatusCode::NOT_FOUND,

@@ -35,6 +35,7 @@ pub struct Ctx {
     address: SocketAddr,
     dir: TempDir,
     way: Way,
+    environment: BTreeMap<String, String>,
 }
 
 /// How the server signs in.
@@ -51,13 +52,19 @@ impl Ctx {
     }
 
     pub async fn signed_in(files: &[(&str, &str)], way: Way) -> Self {
+        Self::in_environment(files, way, BTreeMap::new()).await
+    }
+
+    /// The same with what the settings let jobs see.
+    pub async fn in_environment(files: &[(&str, &str)], way: Way, environment: BTreeMap<String, String>) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("states")).expect("states");
         let sandbox = Sandbox::start(SandboxConfig::local(dir.path().join("forge"))).await.expect("a sandbox");
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx = Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way };
+        let mut ctx =
+            Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way, environment };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -154,11 +161,21 @@ impl Ctx {
             )],
             program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
             parallelism: 4,
-            job_environment: BTreeMap::new(),
+            job_environment: self.environment.clone(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),
         }
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The server's own folder.
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("server")
     }
 
     pub fn app(&self) -> &Arc<tidegate::app::App> {

@@ -8,6 +8,7 @@ mod ctx;
 mod docs;
 mod estate;
 mod github;
+mod leaks;
 mod runner;
 mod sandbox;
 mod serve;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::path::{self, Crossing};
 use super::value::{GAP, Value};
 use crate::domain::ids::StateKey;
+use crate::domain::secret;
 
 /// Arguments by name, evaluated as far as they are known.
 pub(super) type Args = BTreeMap<String, Value>;
@@ -47,7 +48,8 @@ impl Place {
         let container = container.filter(|_| !self.location.contains('*'))?;
         let container: Vec<&str> = container.into_iter().filter(|part| !part.is_empty()).collect();
         let slash = if container.is_empty() { "" } else { "/" };
-        Some(StateKey::new(format!("{}:{}{slash}{}", self.family, container.join("/"), self.location)))
+        let whole = format!("{}:{}{slash}{}", self.family, container.join("/"), self.location);
+        Some(StateKey::new(secret::named(&whole)))
     }
 
     /// Whether a read of `self` finds the state that `owner` writes.

@@ -33,6 +33,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         "variable" => facts.variables.push(Variable {
             name: label(0),
             default: get(&top.entries, "default").cloned(),
+            sensitive: is_sensitive(&top.entries),
             references: pick(&top.entries, "validation"),
         }),
         "locals" => facts.locals.extend(top.entries),
@@ -44,6 +45,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         "output" => facts.outputs.push(Output {
             name: label(0),
             value: get(&top.entries, "value").cloned(),
+            sensitive: is_sensitive(&top.entries),
             references: references(&top.entries),
         }),
         "moved" | "import" | "removed" => facts.moves.push(Move {
@@ -53,6 +55,10 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         }),
         _ => {}
     }
+}
+
+fn is_sensitive(entries: &[Named]) -> bool {
+    matches!(get(entries, "sensitive"), Some(Expr::Literal(Json::Bool(true))))
 }
 
 fn settings(top: Top<'_>, facts: &mut FileFacts) {

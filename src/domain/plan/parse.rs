@@ -20,8 +20,28 @@ pub enum PlanError {
     Errored,
 }
 
-/// Reads `show -json PLANFILE`. Sensitive values, and every value equal to one, never enter the result.
+/// Reads `show -json PLANFILE` with what else is known to be secret, which no part of the result shows, addresses
+/// included.
+pub fn parse_knowing(json: &[u8], known: &Secrets) -> Result<Plan, PlanError> {
+    let mut secrets = Secrets::of_plan(json);
+    secrets.extend(known);
+    let mut plan = read(json, &secrets)?;
+    for change in &mut plan.changes {
+        // The key of an instance can be a secret that lost its mark.
+        change.address = secrets.mask(&change.address);
+        change.previous_address = change.previous_address.as_deref().map(|address| secrets.mask(address));
+    }
+    plan.drift = plan.drift.iter().map(|address| secrets.mask(address)).collect();
+    Ok(plan)
+}
+
+/// Reads `show -json PLANFILE`. Sensitive values, and every value equal to one, never enter the result; addresses are as
+/// the tool knows them, to follow its events by.
 pub fn parse(json: &[u8]) -> Result<Plan, PlanError> {
+    read(json, &Secrets::of_plan(json))
+}
+
+fn read(json: &[u8], secrets: &Secrets) -> Result<Plan, PlanError> {
     let plan: Value = serde_json::from_slice(json).map_err(|error| PlanError::Malformed(error.to_string()))?;
     if !plan["format_version"].is_string() {
         return Err(PlanError::Malformed("`format_version` is missing".to_owned()));
@@ -29,11 +49,10 @@ pub fn parse(json: &[u8]) -> Result<Plan, PlanError> {
     if plan["errored"] == true {
         return Err(PlanError::Errored);
     }
-    let secrets = Secrets::of_value(&plan);
     Ok(Plan {
         tool_version: text(&plan["terraform_version"]).unwrap_or_default(),
-        changes: changes(&plan["resource_changes"], &secrets)?,
-        outputs: outputs(&plan["output_changes"], &secrets)?,
+        changes: changes(&plan["resource_changes"], secrets)?,
+        outputs: outputs(&plan["output_changes"], secrets)?,
         drift: drift(&plan["resource_drift"]),
     })
 }

@@ -78,6 +78,16 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The message without the id that the tool puts at its end: an id can be a secret, and nobody follows a run by it.
+    pub fn spoken(&self) -> &str {
+        match self.message.rfind(" [id=") {
+            Some(at) if self.message.ends_with(']') => &self.message[..at],
+            _ => &self.message,
+        }
+    }
+}
+
 fn version(json: &Value) -> Option<Tool> {
     let of = |key: &str| json.get(key).and_then(Value::as_str).map(str::to_owned);
     let terraform = of("terraform").map(|version| Tool { kind: ToolKind::Terraform, version });

@@ -10,7 +10,8 @@ const SHORTEST_PIECE: usize = 5;
 
 /// Every form of a value, the value itself among them.
 pub(super) fn of(value: &str) -> Vec<String> {
-    let mut forms = vec![value.to_owned(), json(value)];
+    // JSON within JSON is escaped twice.
+    let mut forms = vec![value.to_owned(), json(value), json(&json(value))];
     // Terraform writes its JSON with HTML's characters escaped, and its strings with templates escaped.
     forms.push(json(value).replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"));
     forms.push(json(value).replace("${", "$${").replace("%{", "%%{"));

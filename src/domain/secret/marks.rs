@@ -12,7 +12,8 @@ pub(super) fn each_marked(plan: &Value, found: &mut dyn FnMut(&str)) {
     for (_, change) in entries(&plan["output_changes"]) {
         each_side(change, found);
     }
-    for values in [&plan["planned_values"], &plan["prior_state"]["values"]] {
+    // `values` at the top is what `show -json` says of a state.
+    for values in [&plan["planned_values"], &plan["prior_state"]["values"], &plan["values"]] {
         for (_, output) in entries(&values["outputs"]) {
             under(&output["value"], &output["sensitive"], found);
         }
@@ -23,8 +24,11 @@ pub(super) fn each_marked(plan: &Value, found: &mut dyn FnMut(&str)) {
 }
 
 fn each_side(change: &Value, found: &mut dyn FnMut(&str)) {
-    under(&change["before"], &change["before_sensitive"], found);
-    under(&change["after"], &change["after_sensitive"], found);
+    // A mark that comes or goes with this change makes the other side's value a secret as well.
+    for side in ["before", "after"] {
+        under(&change[side], &change["before_sensitive"], found);
+        under(&change[side], &change["after_sensitive"], found);
+    }
 }
 
 fn of_module(module: &Value, found: &mut dyn FnMut(&str)) {
@@ -64,9 +68,31 @@ fn under(value: &Value, mark: &Value, found: &mut dyn FnMut(&str)) {
     }
 }
 
-fn each_text(value: &Value, found: &mut dyn FnMut(&str)) {
+/// Calls `found` with each output that the plan reads from another state, where `is_secret` says so of its name: what is
+/// read there bears no mark.
+pub(super) fn each_read(plan: &Value, is_secret: &dyn Fn(&str) -> bool, found: &mut dyn FnMut(&str)) {
+    for values in [&plan["planned_values"], &plan["prior_state"]["values"], &plan["values"]] {
+        read_in(&values["root_module"], is_secret, found);
+    }
+}
+
+fn read_in(module: &Value, is_secret: &dyn Fn(&str) -> bool, found: &mut dyn FnMut(&str)) {
+    let reads = items(&module["resources"]).iter().filter(|resource| resource["type"] == "terraform_remote_state");
+    for (name, value) in reads.flat_map(|resource| entries(&resource["values"]["outputs"])) {
+        if is_secret(name) {
+            each_text(value, found);
+        }
+    }
+    for child in items(&module["child_modules"]) {
+        read_in(child, is_secret, found);
+    }
+}
+
+/// Calls `found` with each string in a value, and with its numbers as text.
+pub(super) fn each_text(value: &Value, found: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => found(text),
+        Value::Number(number) => found(&number.to_string()),
         Value::Array(list) => list.iter().for_each(|item| each_text(item, found)),
         Value::Object(map) => map.values().for_each(|item| each_text(item, found)),
         _ => {}

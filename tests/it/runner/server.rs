@@ -97,6 +97,7 @@ impl World {
             .route("/jobs/j/source", get(|State(shared): State<Arc<Shared>>| async move { shared.tar.clone() }))
             .route("/jobs/j/plan", get(saved_plan).put(keep_plan))
             .route("/jobs/j/plan.json", put(keep_json))
+            .route("/jobs/j/secrets", put(|| async {}))
             .route("/jobs/j/errored-state", put(keep_errored_state))
             .route("/jobs/j/lines", post(lines))
             .route("/jobs/j/result", post(result))

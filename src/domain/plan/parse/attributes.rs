@@ -23,9 +23,9 @@ pub(super) fn of(change: &Value, secrets: &Secrets) -> Vec<AttributeChange> {
 /// A path as people write it: `a.b[0]["odd key"]`.
 pub(super) fn path_of(path: &[Value], secrets: &Secrets) -> String {
     path.iter().fold(String::new(), |text, step| match step {
+        // The key of a map can be anything, even a secret; the name of an attribute is never one.
         Value::String(key) if is_name(key) && text.is_empty() => key.clone(),
-        Value::String(key) if is_name(key) => text + "." + key,
-        // The key of a map can be anything, even a secret.
+        Value::String(key) if is_name(key) && !secrets.is_secret(key) => text + "." + &secrets.mask(key),
         Value::String(_) => text + "[" + &secrets.mask(&step.to_string()) + "]",
         _ => text + "[" + &step.to_string() + "]",
     })

@@ -62,7 +62,9 @@ fn replaced(value: &Value, unknown: &Value, sensitive: &Value, secrets: &Secrets
         return Value::from(UNKNOWN);
     }
     match value {
-        Value::String(text) if secrets.is_secret(text) => Value::from(MASK),
+        // Before it is quoted: a text that holds JSON would be escaped once more, and the secret in it not be found.
+        Value::String(text) if !text.is_empty() => Value::from(secrets.mask(text)),
+        Value::Number(number) if secrets.is_secret(&number.to_string()) => Value::from(MASK),
         Value::Object(map) => {
             let later = unknown.as_object().into_iter().flatten();
             let later = later.filter(|(key, mark)| !map.contains_key(*key) && has_true(mark));

@@ -205,3 +205,22 @@ fn a_plan_of_terraform_is_read_whole_and_without_its_secrets() {
     let stored = serde_json::to_string(&plan).expect("JSON");
     assert!(!stored.contains("S3CRET"), "{stored}");
 }
+
+#[test]
+fn addresses_show_no_secret_that_is_known() {
+    let mut known = crate::domain::secret::Secrets::default();
+    known.add("secret-key-1");
+    let change = serde_json::json!({ "actions": ["create"], "before": null, "after": { "input": "x-secret-key-1" } });
+    let json = serde_json::json!({
+        "format_version": "1.2",
+        "resource_changes": [{
+            "address": "a.b[\"secret-key-1\"]", "previous_address": "a.c[\"secret-key-1\"]", "change": change,
+        }],
+        "resource_drift": [{ "address": "a.d[\"secret-key-1\"]", "change": { "actions": ["update"] } }],
+    });
+    let plan = parse_knowing(json.to_string().as_bytes(), &known).expect("a plan");
+    assert!(!format!("{plan:?}").contains("secret-key-1"), "{plan:?}");
+    assert_eq!(plan.changes[0].address, "a.b[\"(sensitive)\"]");
+    let clear = parse(json.to_string().as_bytes()).expect("a plan");
+    assert_eq!(clear.changes[0].address, "a.b[\"secret-key-1\"]");
+}

@@ -1,0 +1,67 @@
+//! What a job says is masked once more by what other roots of its repository know to be secret: a job never learns their
+//! values, and a value that crosses a state bears no mark. It keeps nothing in clear beyond the job.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::App;
+use super::reports::{self, ReportError, SECRETS};
+use crate::domain::job::{Failure, ResourceState};
+use crate::domain::pull::Pull;
+use crate::domain::rollout::{Planned, RootRun};
+use crate::domain::secret::Secrets;
+use crate::ports::store::Job;
+
+/// The values of the newest plan of each other root of the job's repository. Gathered once for a job.
+pub(super) async fn of_repository(app: &App, job: &Job) -> Result<Arc<Secrets>, ReportError> {
+    if let Some(known) = app.known.get(&job.spec.id).await {
+        return Ok(known);
+    }
+    let mut secrets = Secrets::default();
+    let mut seen = BTreeSet::new();
+    for pull in app.store.pulls().await?.iter().filter(|pull| pull.key.repo == job.pull.repo) {
+        for (run, planned) in plans(pull) {
+            if run.root == job.spec.root || !seen.insert(run.root.clone()) {
+                continue;
+            }
+            let Some(maker) = app.store.job(&planned.job).await? else { continue };
+            match reports::open(app, &maker, SECRETS).await {
+                Ok(bytes) => secrets.extend_from_abroad(&Secrets::from_bytes(&bytes)),
+                // Sealed with an older key, or made before there were any: it cannot be used, and must not stop the job.
+                Err(ReportError::Missing(_) | ReportError::NotOurs(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let secrets = Arc::new(secrets);
+    app.known.insert(job.spec.id.clone(), Arc::clone(&secrets)).await;
+    Ok(secrets)
+}
+
+fn plans(pull: &Pull) -> impl Iterator<Item = (&RootRun, &Planned)> {
+    let runs = pull.rollout.iter().chain(&pull.retired).flat_map(|rollout| rollout.runs.values());
+    runs.filter_map(|run| Some((run, run.planned().or(run.previous.as_ref())?)))
+}
+
+/// Resources as they may be kept.
+pub(super) fn resources(resources: &[ResourceState], known: &Secrets) -> Vec<ResourceState> {
+    let mask = |resource: &ResourceState| ResourceState {
+        address: known.mask(&resource.address),
+        error: resource.error.as_deref().map(|error| known.mask(error)),
+        ..resource.clone()
+    };
+    resources.iter().map(mask).collect()
+}
+
+/// A failure as it may be kept.
+pub(super) fn failure(failure: &Failure, known: &Secrets) -> Failure {
+    let mask = |text: &str| known.mask(text);
+    Failure {
+        summary: mask(&failure.summary),
+        detail: mask(&failure.detail),
+        code: failure.code.as_deref().map(mask),
+        address: failure.address.as_deref().map(mask),
+        others: failure.others.iter().map(|text| mask(text)).collect(),
+        ..failure.clone()
+    }
+}
