@@ -25,6 +25,7 @@ fn spec(phase: Phase) -> JobSpec {
         tree: "t".into(),
         tool: None,
         tool_version: None,
+        asked_by: Default::default(),
         var_files: Vec::new(),
         backend_config: Vec::new(),
         args: Vec::new(),

@@ -10,6 +10,7 @@ use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceSt
 use crate::domain::lock::{Blocked, Cause, Holder};
 use crate::domain::plan::{Action, Plan, moved};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope};
+use crate::domain::tool::AskedBy;
 
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
 pub(super) fn is_busy(rollout: &Rollout) -> bool {
@@ -262,6 +263,7 @@ fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<
         tree: rollout.tree.clone(),
         tool: Some(planned.tool.kind),
         tool_version: Some(planned.tool.version.clone()),
+        asked_by: AskedBy::Plan,
         var_files: run.settings.var_files.clone(),
         backend_config: run.settings.backend_config.clone(),
         args: run.args.clone(),
@@ -291,6 +293,7 @@ fn stages(action: Action) -> Vec<ReplaceStage> {
     let order: &[&str] = match action {
         Action::DeleteThenCreate => &["delete", "create"],
         Action::CreateThenDelete => &["create", "delete"],
+        Action::ForgetThenCreate => &["forget", "create"],
         _ => &[],
     };
     order.iter().map(|what| ReplaceStage { what: (*what).to_owned(), state: ResourceStage::Pending }).collect()
