@@ -8,6 +8,7 @@ use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLock,
 
 mod executor;
 mod server;
+mod tools;
 
 use server::{Kept, Trouble, World};
 
