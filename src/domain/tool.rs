@@ -70,6 +70,13 @@ pub enum Syntax {
     TofuAlone,
 }
 
+/// Whether a path is a version file of one of the tools alone. A `.tool-versions` speaks of much else: its change is heard when
+/// a root is planned, but plans none.
+pub fn is_version_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    FILES.iter().any(|(file, of)| of.is_some() && *file == name)
+}
+
 /// Chooses. `files` are the version files of the repository: path and text.
 pub fn choose(said: &Said<'_>, files: &BTreeMap<String, String>) -> ToolChoice {
     let nearest = |kind| ancestors(said.dir).find_map(|dir| wish(dir, kind, files));
@@ -104,15 +111,11 @@ pub fn files_of(inspection: &Inspection, listing: &Listing) -> Vec<String> {
 pub fn settle(inspection: &mut Inspection, estate: &Estate, listing: &Listing, files: &BTreeMap<String, String>) {
     for inspected in &mut inspection.roots {
         let dir = inspected.root.dir();
-        let prefix = if dir == "." { String::new() } else { format!("{dir}/") };
-        let own = |path: &str| path.strip_prefix(&prefix).is_some_and(|name| !name.contains('/'));
-        let tofu = listing.entries.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
-        let tofu = tofu.into_iter().any(|(path, _)| own(path) && hcl::is_configuration(path) && hcl::is_tofu(path));
         let choice = choose(
             &Said {
                 dir,
                 settings: &inspected.settings,
-                syntax: if tofu { Syntax::TofuAlone } else { Syntax::Both },
+                syntax: syntax_of(dir, listing),
                 required_version: estate.root(&inspected.root).and_then(|root| root.required_version.as_deref()),
             },
             files,
@@ -121,6 +124,14 @@ pub fn settle(inspection: &mut Inspection, estate: &Estate, listing: &Listing, f
         inspected.settings.version = choice.version;
         inspected.settings.asked_by = choice.asked_by;
     }
+}
+
+/// Whether configuration lies in the directory that OpenTofu alone reads.
+fn syntax_of(dir: &str, listing: &Listing) -> Syntax {
+    let prefix = if dir == "." { String::new() } else { format!("{dir}/") };
+    let below = listing.entries.range(prefix.clone()..).map(|(path, _)| path.as_str());
+    let mut names = below.map_while(|path| path.strip_prefix(prefix.as_str())).filter(|name| !name.contains('/'));
+    if names.any(|name| hcl::is_configuration(name) && hcl::is_tofu(name)) { Syntax::TofuAlone } else { Syntax::Both }
 }
 
 /// The directory and those above it, up to the top as `.`.

@@ -99,3 +99,21 @@ fn a_root_at_the_top_looks_at_the_top() {
     assert_eq!(ancestors(".").collect::<Vec<_>>(), ["."]);
     assert_eq!(join(".", ".terraform-version"), ".terraform-version");
 }
+
+#[test]
+fn only_the_roots_own_tofu_files_count() {
+    use crate::domain::tree::Entry;
+    let file = |path: &&str| ((*path).to_owned(), Entry { kind: EntryKind::File, blob: String::new(), size: 1 });
+    let paths = ["a/main.tf", "a/b/main.tofu", "a-b/x.tofu", "c/x.tofu.json", "d/x.tofutest.hcl"];
+    let listing = Listing { entries: paths.iter().map(file).collect() };
+    for (dir, syntax) in [
+        (".", Syntax::Both),
+        ("a", Syntax::Both),
+        ("a/b", Syntax::TofuAlone),
+        ("a-b", Syntax::TofuAlone),
+        ("c", Syntax::TofuAlone),
+        ("d", Syntax::Both),
+    ] {
+        assert_eq!(syntax_of(dir, &listing), syntax, "{dir}");
+    }
+}
