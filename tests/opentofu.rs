@@ -69,7 +69,13 @@ fn made_by(ctx: &Ctx, state: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_waves_are_planned_approved_and_applied() {
     let ctx = world(&[SETTINGS, ("net/main.tf", NET), ("app/main.tf", APP)]).await;
-    applied(&ctx, "first", &[("net/main.tf", Some(&format!("{NET}# one\n")))]).await;
+    let first = ctx.open("first", &[("net/main.tf", Some(&format!("{NET}# one\n")))]);
+    ctx.settle().await;
+    ctx.comment(first, LIN, "approve").await;
+    ctx.comment(first, MIRA, "apply").await;
+    ctx.comment(first, LIN, "approve wave-2").await;
+    ctx.merge(first).expect("it merges");
+    ctx.settle().await;
     assert_eq!((made_by(&ctx, "net").as_str(), made_by(&ctx, "app").as_str()), ("1.12.6", "1.12.6"));
     let pull = ctx.open("range", &[("net/main.tf", Some(&NET.replace("10.0", "10.9")))]);
     ctx.settle().await;
