@@ -109,11 +109,13 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
     let store_url =
         parts.store.clone().unwrap_or_else(|| format!("sqlite://{}/tidegate.db?mode=rwc", data_dir.display()));
     let vault = Vault::new(parts.key);
+    let mut environment = parts.job_environment;
+    environment.insert("TIDEGATE_JOB_TOOLS".to_owned(), data_dir.join("tools").display().to_string());
     let executor = LocalSettings {
         program: parts.program,
         args: vec!["job".into()],
         jobs_dir: data_dir.join("jobs"),
-        environment: parts.job_environment,
+        environment,
         parallelism: parts.parallelism,
     };
     let app = Arc::new(App {

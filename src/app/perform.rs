@@ -1,6 +1,8 @@
 //! Performs effects after they were committed, at least once each. Every one is made so that a repeat is harmless; what
 //! fails is tried later in its lane, and what can never work is put aside with the reason.
 
+use std::collections::BTreeMap;
+
 use secrecy::SecretString;
 
 use super::turn::{backoff_ms, chain};
@@ -12,6 +14,7 @@ use crate::domain::ids::{Login, Sha};
 use crate::domain::inspect::{Trees, inspect};
 use crate::domain::note::markdown::code;
 use crate::domain::rollout::Refusal;
+use crate::domain::tool;
 use crate::ports::executor::Launch;
 use crate::ports::forge::{CommentDraft, ForgeError, PullRef, Receipt, Tried};
 use crate::ports::source::{Merged, SourceError, Wanted};
@@ -158,7 +161,18 @@ async fn inspection(
         estate: &estate,
         base_estate: &base_estate,
     };
-    Ok(inspect(&trees, config))
+    let mut inspection = match inspect(&trees, config) {
+        Ok(inspection) => inspection,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut versions = BTreeMap::new();
+    for path in tool::files_of(&inspection, &listing) {
+        if let Some(bytes) = app.source.read(&pull.repo, read.tree, &path).await? {
+            versions.insert(path, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    tool::settle(&mut inspection, &estate, &listing, &versions);
+    Ok(Ok(inspection))
 }
 
 /// The configuration at the base commit: a change cannot loosen its own rule.

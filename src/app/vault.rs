@@ -112,6 +112,7 @@ mod tests {
             tree: Sha::new("t"),
             tool: None,
             tool_version: None,
+            asked_by: crate::domain::tool::AskedBy::default(),
             var_files: vec![],
             backend_config: vec![],
             args: vec![],

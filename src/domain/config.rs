@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::tool::AskedBy;
+
 mod glob;
 mod parse;
 mod tree;
@@ -46,6 +48,9 @@ pub struct RootSettings {
     pub tool: Option<ToolKind>,
     /// An exact version or a constraint of the tool.
     pub version: Option<String>,
+    /// Who asks for that version; set when the tree is read, which may name one where the settings do not.
+    #[serde(default)]
+    pub asked_by: AskedBy,
     /// When a wave with this root waits.
     pub gate: Option<GatePolicy>,
     /// Logins, `@org/team`s or `@codeowners` that may approve instead of everyone with write access.
@@ -188,6 +193,7 @@ impl RepoConfig {
         RootSettings {
             tool: first.tool.or(self.top.tool),
             version: first.version.clone().or_else(|| self.top.version.clone()),
+            asked_by: AskedBy::Settings,
             gate: first.gate.or(self.top.gate),
             approvers: list(&first.approvers, &self.top.approvers),
             workspaces: list(&first.workspaces, &self.top.workspaces),

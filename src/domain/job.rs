@@ -7,6 +7,7 @@ use super::config::ToolKind;
 use super::ids::{JobId, RootKey, Sha};
 use super::plan::Action;
 use super::rollout::Tool;
+use super::tool::AskedBy;
 
 /// The version that both sides must speak.
 pub const VERSION: u32 = 1;
@@ -28,8 +29,11 @@ pub struct JobSpec {
     pub tree: Sha,
     /// The tool to use; by default Terraform if installed, else OpenTofu.
     pub tool: Option<ToolKind>,
-    /// The exact version that must be installed; for an apply the version that planned.
+    /// The version to use, exact or a constraint; for an apply exactly the version that planned.
     pub tool_version: Option<String>,
+    /// Who asks for that version.
+    #[serde(default)]
+    pub asked_by: AskedBy,
     /// `-var-file`s relative to the root's directory.
     pub var_files: Vec<String>,
     /// `-backend-config` files relative to the root's directory.

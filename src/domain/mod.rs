@@ -25,4 +25,5 @@ pub mod reach;
 pub mod reply;
 pub mod rollout;
 pub mod secret;
+pub mod tool;
 pub mod tree;

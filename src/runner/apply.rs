@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::Job;
+use super::environment;
 use super::failure::{Broken, failure, of_errors};
 use super::plan::log_diagnostic;
-use super::process::{Call, Exit, Stopping, run as run_tool};
+use super::process::{Call, Exit, Stopping, run_with};
+use super::program;
 use super::tool::{self, Workplace, step};
 use crate::domain::config::ToolKind;
 use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState};
@@ -94,7 +96,11 @@ async fn follow(
         stop: Stopping::Patience,
     };
     let mut last = Instant::now();
-    let exit = run_tool(job, &call, &mut |line| {
+    let environment = match place.program.kind {
+        ToolKind::Terraform => job.environment.clone(),
+        ToolKind::Tofu => environment::as_planned(&job.environment, &saved.json),
+    };
+    let exit = run_with(job, &call, &environment, &mut |line| {
         let Some(line) = Line::parse(line) else { return job.reporter.log("apply", &secrets.mask(line)) };
         match &line.what {
             What::Diagnostic(diagnostic) => told.push(diagnostic.clone()),
@@ -138,7 +144,7 @@ fn conclude(
         main.summary = "The apply was interrupted".to_owned();
         main.detail = "What had started was finished or is marked failed; the rest was not applied.".to_owned();
     }
-    if let Some(advice) = left.advice(tool::name(place.program.kind), job.spec.root.dir()) {
+    if let Some(advice) = left.advice(program::name(place.program.kind), job.spec.root.dir()) {
         main.detail = format!("{}\n\n{advice}", main.detail);
     }
     let stale = is_stale(&errors) && *left == ErroredState::None && resources.iter().all(untouched);
@@ -183,7 +189,7 @@ fn how(job: &Job, place: &Workplace, exit: &Exit) -> Failure {
     let said = super::failure::of_text("apply", &place.place(job), &exit.errors());
     said.unwrap_or_else(|| Failure {
         step: "apply".to_owned(),
-        summary: format!("`{} apply` {}", tool::name(place.program.kind), exit.how()),
+        summary: format!("`{} apply` {}", program::name(place.program.kind), exit.how()),
         detail: tool::tail(&exit.errors()),
         ..Failure::default()
     })

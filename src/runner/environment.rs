@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::domain::job::JobSpec;
 use crate::domain::secret::Secrets;
 
@@ -32,6 +34,22 @@ fn may_pass(name: &str, value: &str) -> bool {
 /// Parts of the name of a variable that make its value a secret.
 const WORDS: [&str; 9] =
     ["TOKEN", "SECRET", "PASS", "KEY", "ENCRYPTION", "CREDENTIAL", "CONN_STR", "CONNECTION_STRING", "PRIVATE"];
+/// The environment of `tofu apply`: without the variables whose planned value is another. OpenTofu would take a value that comes
+/// for the first time at the apply in place of the default that was planned, and say nothing (Terraform keeps the planned one).
+pub(super) fn as_planned(environment: &BTreeMap<String, String>, plan_json: &[u8]) -> BTreeMap<String, String> {
+    let plan: Value = serde_json::from_slice(plan_json).unwrap_or_default();
+    let as_planned = |name: &str, value: &str| {
+        // In no plan are the values of ephemeral variables, which must be given again.
+        if plan["configuration"]["root_module"]["variables"][name]["ephemeral"] == true {
+            return true;
+        }
+        let planned = &plan["variables"][name]["value"];
+        planned.as_str() == Some(value) || serde_json::from_str::<Value>(value).is_ok_and(|value| value == *planned)
+    };
+    let mut kept = environment.clone();
+    kept.retain(|name, value| name.strip_prefix("TF_VAR_").is_none_or(|name| as_planned(name, value)));
+    kept
+}
 
 /// Adds the values of the environment that are secret by their name.
 pub(super) fn add_secrets(given: &BTreeMap<String, String>, secrets: &mut Secrets) {
@@ -62,6 +80,7 @@ mod tests {
             tree: "t".into(),
             tool: None,
             tool_version: None,
+            asked_by: crate::domain::tool::AskedBy::default(),
             var_files: Vec::new(),
             backend_config: Vec::new(),
             args: Vec::new(),
@@ -102,5 +121,32 @@ mod tests {
             ]
         );
         assert!(!scrub(&BTreeMap::new(), &spec(RootKey::new("a"))).contains_key("TF_WORKSPACE"));
+    }
+
+    #[test]
+    fn a_variable_reaches_the_apply_only_as_it_was_planned() {
+        let plan = serde_json::json!({
+            "variables": {
+                "same": { "value": "a" }, "other": { "value": "default" }, "number": { "value": 5 },
+                "list": { "value": ["x"] }, "other_list": { "value": ["x"] }, "now": { "value": "default" },
+            },
+            "configuration": { "root_module": { "variables": { "now": { "ephemeral": true }, "token": { "ephemeral": true } } } },
+        });
+        let given = [
+            ("TF_VAR_same", "a"),
+            ("TF_VAR_other", "changed"),
+            ("TF_VAR_number", "5"),
+            ("TF_VAR_list", "[\"x\"]"),
+            ("TF_VAR_other_list", "[\"y\"]"),
+            ("TF_VAR_now", "set"),
+            ("TF_VAR_token", "t"),
+            ("TF_VAR_undeclared", "u"),
+            ("PATH", "/bin"),
+        ];
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let kept = as_planned(&given, plan.to_string().as_bytes());
+        let names: Vec<&str> = kept.keys().map(String::as_str).collect();
+        assert_eq!(names, ["PATH", "TF_VAR_list", "TF_VAR_now", "TF_VAR_number", "TF_VAR_same", "TF_VAR_token"]);
+        assert_eq!(as_planned(&given, b"").keys().collect::<Vec<_>>(), ["PATH"], "nothing that no plan vouches for");
     }
 }

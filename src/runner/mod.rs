@@ -17,6 +17,7 @@ mod environment;
 mod failure;
 mod plan;
 mod process;
+mod program;
 mod report;
 mod server;
 mod stop;
@@ -39,6 +40,9 @@ pub enum RunnerError {
     Broken(String),
 }
 
+/// The variable that names the tools directory.
+const TOOLS: &str = "TIDEGATE_JOB_TOOLS";
+
 /// What a job works with.
 struct Job {
     spec: JobSpec,
@@ -46,6 +50,8 @@ struct Job {
     reporter: Reporter,
     stop: Stop,
     environment: BTreeMap<String, String>,
+    /// Where further versions of the tools lie.
+    tools: Option<PathBuf>,
     directory: PathBuf,
     /// Whether the directory must outlive the job.
     keeps: AtomicBool,
@@ -69,6 +75,7 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
         Ok(directory) => {
             let job = Job {
                 environment: environment::scrub(&environment, &spec),
+                tools: environment.get(TOOLS).map(PathBuf::from),
                 directory: directory.path().to_owned(),
                 server: server.clone(),
                 reporter: reporter.clone(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Job;
 use super::failure::{Broken, of_errors};
 use super::process::{Call, Stopping, run as run_tool};
+use super::program;
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
 use crate::domain::progress::{Diagnostic, Line, What};
@@ -90,10 +91,21 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
         return Err(failure.unwrap_or_else(|| tool::ended_badly(job, place, "plan", &exit)));
     }
     let tool = match tool {
-        Some(tool) => tool,
-        None => Tool { kind: place.program.kind, version: tool::version(job, &place.program).await? },
-    };
-    Ok((tool, said))
+        Some(tool) => Ok(tool),
+        None => program::version(job, &place.program).await,
+    }?;
+    Ok((bound(job, tool)?, said))
+}
+
+/// The tool that planned, when it is the one that was asked for: a link may have the other's name, and a plan is bound to its tool.
+fn bound(job: &Job, tool: Tool) -> Result<Tool, Broken> {
+    match job.spec.tool.filter(|asked| *asked != tool.kind) {
+        None => Ok(tool),
+        Some(asked) => Err(Broken::new(
+            format!("`{}` is in truth {} {}", program::name(asked), program::name(tool.kind), tool.version),
+            "The program where jobs run has the other tool's name. Install the right one, or change `tool:` in `.tidegate.yaml`.",
+        )),
+    }
 }
 
 /// Ours come last, so that no further argument takes their place; `-json` first, so that even a bad flag is said in JSON.

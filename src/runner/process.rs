@@ -1,6 +1,7 @@
 //! One run of the tool: its own process group, its output in files that are followed while it runs. Files and not pipes,
 //! so that the tool survives the death of this process and saves its state. At most one interrupt is ever sent.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -75,6 +76,16 @@ impl Exit {
 
 /// Runs it to its end; `on_line` sees each line of standard output as it comes.
 pub(super) async fn run(job: &Job, call: &Call<'_>, on_line: &mut (dyn FnMut(&str) + Send)) -> Result<Exit, Broken> {
+    run_with(job, call, &job.environment, on_line).await
+}
+
+/// The same with another environment than the job's.
+pub(super) async fn run_with(
+    job: &Job,
+    call: &Call<'_>,
+    environment: &BTreeMap<String, String>,
+    on_line: &mut (dyn FnMut(&str) + Send),
+) -> Result<Exit, Broken> {
     let out = job.directory.join(format!("{}.out", call.name));
     let err = job.directory.join(format!("{}.err", call.name));
     File::create(&out)?;
@@ -83,7 +94,7 @@ pub(super) async fn run(job: &Job, call: &Call<'_>, on_line: &mut (dyn FnMut(&st
         .args(&call.args)
         .current_dir(call.directory)
         .env_clear()
-        .envs(&job.environment)
+        .envs(environment)
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
         .stderr(File::create(&err)?)

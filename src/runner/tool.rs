@@ -1,6 +1,5 @@
-//! Which program works, and its calls that plans and applies share. Checks the version before anything runs.
+//! The calls of the tool that plans and applies share: `init` and `show`, each in the checkout of the root.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,19 +8,11 @@ use super::checkout;
 use super::declared;
 use super::failure::{Broken, Place, of_text};
 use super::process::{Call, Exit, Stopping, run};
+use super::program::{self, Program, name};
 use crate::domain::config::ToolKind;
 use crate::domain::job::StateLock;
 use crate::domain::progress::Ended;
 use crate::domain::secret::{Declared, Secrets};
-
-/// The program.
-#[derive(Clone, Debug)]
-pub(super) struct Program {
-    /// Which of the two.
-    pub(super) kind: ToolKind,
-    /// Where it lies.
-    pub(super) path: PathBuf,
-}
 
 /// A program in the directory where it works.
 pub(super) struct Workplace {
@@ -58,10 +49,8 @@ pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Re
 /// Checkout, beside which the program is found and its version checked, then `init`.
 pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplace, Broken> {
     let place = step(job, "checkout", async {
-        let program = find(job)?;
-        let (checkout, checked) = tokio::join!(checkout::fetch(job), check_version(job, &program));
-        checked?;
-        let checkout = checkout?;
+        let (program, checkout) = tokio::join!(program::find(job), checkout::fetch(job));
+        let (program, checkout) = (program?, checkout?);
         let root = checkout::root(&checkout, job.spec.root.dir())?;
         let declared = declared::read(job, &checkout, &root);
         Ok(Workplace { program, checkout, root, declared })
@@ -70,71 +59,6 @@ pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplac
     secrets.extend(place.declared.secrets());
     step(job, "init", init(job, &place, secrets)).await?;
     Ok(place)
-}
-
-fn find(job: &Job) -> Result<Program, Broken> {
-    let kinds: &[ToolKind] = match &job.spec.tool {
-        Some(kind) => std::slice::from_ref(kind),
-        None => &[ToolKind::Terraform, ToolKind::Tofu],
-    };
-    let path = job.environment.get("PATH").map(String::as_str).unwrap_or_default();
-    let on_path = |kind: &ToolKind| {
-        let files = std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name(*kind)));
-        files.into_iter().find(|file| is_program(file)).map(|path| Program { kind: *kind, path })
-    };
-    kinds.iter().find_map(on_path).ok_or_else(|| {
-        let names: Vec<String> = kinds.iter().map(|kind| format!("`{}`", name(*kind))).collect();
-        Broken::new(
-            format!("{} is not installed where jobs run", names.join(" or ")),
-            format!("PATH is `{path}`. Install it there, or choose another with `tool:` in `.tidegate.yaml`."),
-        )
-    })
-}
-
-fn is_program(file: &Path) -> bool {
-    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-/// The program's name.
-pub(super) fn name(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Terraform => "terraform",
-        ToolKind::Tofu => "tofu",
-    }
-}
-
-async fn check_version(job: &Job, program: &Program) -> Result<(), Broken> {
-    // Without a wish the version is read from the plan's own stream, which saves a process.
-    let Some(wanted) = &job.spec.tool_version else { return Ok(()) };
-    let installed = version(job, program).await?;
-    if &installed == wanted {
-        return Ok(());
-    }
-    let tool = name(program.kind);
-    Err(Broken::new(
-        format!("{tool} {wanted} is needed, {installed} is installed"),
-        format!(
-            "A saved plan is applied only by the version that made it, and `version:` in `.tidegate.yaml` is exact. \
-             Install {tool} {wanted} where jobs run, change `version:`, or plan again with {installed}."
-        ),
-    ))
-}
-
-/// The installed version.
-pub(super) async fn version(job: &Job, program: &Program) -> Result<String, Broken> {
-    let call = Call {
-        program: &program.path,
-        args: vec!["version".into(), "-json".into()],
-        directory: &job.directory,
-        name: "version",
-        stop: Stopping::Kill,
-    };
-    let exit = run(job, &call, &mut |_| {}).await?;
-    let json: Option<serde_json::Value> = serde_json::from_slice(&json_of(&exit)?).ok();
-    let version = json.as_ref().and_then(|json| json.get("terraform_version")?.as_str());
-    version
-        .map(str::to_owned)
-        .ok_or_else(|| Broken::new(format!("`{} version -json` names no version", name(program.kind)), exit.errors()))
 }
 
 async fn init(job: &Job, place: &Workplace, secrets: &Secrets) -> Result<(), Broken> {

@@ -81,7 +81,8 @@ fn job_environment(
     if named.iter().all(|(_, path)| path.is_none()) {
         return Ok(passed);
     }
-    let tools = data_dir.join("tools");
+    // Beside the versions, which lie in `tools/<tool>/<version>`.
+    let tools = data_dir.join("tools/bin");
     std::fs::create_dir_all(&tools)?;
     for (name, path) in named {
         let link = tools.join(name);

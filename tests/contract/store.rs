@@ -112,6 +112,7 @@ pub(crate) fn spec(id: &str) -> JobSpec {
         tree: Sha::new("b".repeat(40)),
         tool: Some(ToolKind::Tofu),
         tool_version: None,
+        asked_by: Default::default(),
         var_files: vec!["../é.tfvars".to_owned()],
         backend_config: Vec::new(),
         args: Vec::new(),

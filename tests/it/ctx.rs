@@ -35,7 +35,8 @@ pub struct Ctx {
     address: SocketAddr,
     dir: TempDir,
     way: Way,
-    environment: BTreeMap<String, String>,
+    /// What jobs get from the next start of the server on.
+    pub job_environment: BTreeMap<String, String>,
 }
 
 /// How the server signs in.
@@ -63,8 +64,14 @@ impl Ctx {
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx =
-            Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way, environment };
+        let mut ctx = Self {
+            sandbox,
+            server: None,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            dir,
+            way,
+            job_environment: environment,
+        };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -90,6 +97,11 @@ impl Ctx {
 
     pub fn states(&self) -> PathBuf {
         self.dir.path().canonicalize().expect("the folder").join("states")
+    }
+
+    /// The server's data folder.
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("server")
     }
 
     /// Applies roots of `main` as if that had happened long ago.
@@ -146,7 +158,7 @@ impl Ctx {
         Parts {
             listen: self.address,
             url: None,
-            data_dir: self.dir.path().join("server"),
+            data_dir: self.data_dir(),
             store: None,
             key: [7; 32],
             forges: vec![(
@@ -161,7 +173,7 @@ impl Ctx {
             )],
             program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
             parallelism: 4,
-            job_environment: self.environment.clone(),
+            job_environment: self.job_environment.clone(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),

@@ -8,6 +8,7 @@ use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLock,
 
 mod executor;
 mod server;
+mod tools;
 
 use server::{Kept, Trouble, World};
 
@@ -25,6 +26,7 @@ fn spec(phase: Phase) -> JobSpec {
         tree: "t".into(),
         tool: None,
         tool_version: None,
+        asked_by: Default::default(),
         var_files: Vec::new(),
         backend_config: Vec::new(),
         args: Vec::new(),

@@ -7,6 +7,7 @@ use super::{
     RootSettings, ToolKind, Waves, glob,
 };
 use crate::domain::nearest::nearest;
+use crate::domain::tool::Constraint;
 
 /// Something wrong in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ impl Reader {
     fn root_key(&mut self, key: &str, value: &Node, settings: &mut RootSettings, said: &mut GateSaid) {
         match key {
             "tool" => settings.tool = self.choice(key, value, &TOOLS),
-            "version" => settings.version = self.text(key, value),
+            "version" => settings.version = self.version(value),
             "gate" => {
                 settings.gate = self.choice(key, value, &GATES);
                 said.by_gate = true;
@@ -143,6 +144,16 @@ impl Reader {
             self.problems.push(value.problem("`gate` and `require_approval` say the same thing twice; keep `gate`."));
             *said = GateSaid::default();
         }
+    }
+
+    fn version(&mut self, value: &Node) -> Option<String> {
+        let version = self.text("version", value)?;
+        if Constraint::parse(&version).is_none() {
+            self.problems.push(value.problem(format!(
+                "`version` takes a version (`1.12.6`) or a constraint (`~> 1.5`, `>= 1.4, < 2`), not `{version}`."
+            )));
+        }
+        Some(version)
     }
 
     fn waves(&mut self, node: &Node) -> Waves {

@@ -11,6 +11,7 @@ use crate::domain::lock::{Blocked, Cause, Holder};
 use crate::domain::note::markdown::code;
 use crate::domain::plan::{Action, Plan, moved};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
+use crate::domain::tool::AskedBy;
 
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
 pub(super) fn is_busy(rollout: &Rollout) -> bool {
@@ -292,6 +293,7 @@ fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<
         tree: rollout.tree.clone(),
         tool: Some(planned.tool.kind),
         tool_version: Some(planned.tool.version.clone()),
+        asked_by: AskedBy::Plan,
         var_files: run.settings.var_files.clone(),
         backend_config: run.settings.backend_config.clone(),
         args: run.args.clone(),
@@ -321,6 +323,7 @@ fn stages(action: Action) -> Vec<ReplaceStage> {
     let order: &[&str] = match action {
         Action::DeleteThenCreate => &["delete", "create"],
         Action::CreateThenDelete => &["create", "delete"],
+        Action::ForgetThenCreate => &["forget", "create"],
         _ => &[],
     };
     order.iter().map(|what| ReplaceStage { what: (*what).to_owned(), state: ResourceStage::Pending }).collect()

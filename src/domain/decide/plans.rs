@@ -138,6 +138,7 @@ impl Turn<'_> {
             tree: rollout.tree.clone(),
             tool: run.settings.tool,
             tool_version: run.settings.version.clone(),
+            asked_by: run.settings.asked_by.clone(),
             var_files: run.settings.var_files.clone(),
             backend_config: run.settings.backend_config.clone(),
             args: run.args.clone(),

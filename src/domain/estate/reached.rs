@@ -10,6 +10,7 @@ use super::path::{self, Crossing};
 use super::{Edge, Estate, Root, RootKind};
 use crate::domain::config::RepoConfig;
 use crate::domain::ids::{RootKey, StateKey};
+use crate::domain::tool::is_version_file;
 use crate::domain::tree::{Entry, EntryKind, Listing};
 
 /// Why a root is reached.
@@ -84,6 +85,7 @@ impl Estate {
                 });
             }
         }
+        self.follow_version_files(changed, &mut reasons, config);
         self.follow(&mut reasons, config);
         let reached: BTreeSet<RootKey> = self
             .roots
@@ -98,6 +100,19 @@ impl Estate {
         let roots = self.roots.iter().zip(reasons).filter(|(_, why)| !why.is_empty());
         let roots = roots.map(|(root, why)| ReachedRoot { root: root.key.clone(), reasons: why.into_iter().collect() });
         Ok(Reached { roots: roots.collect(), waves, edges })
+    }
+
+    /// A version file speaks for every root below it whose settings name no version.
+    fn follow_version_files(&self, changed: &[String], reasons: &mut [BTreeSet<Reason>], config: &RepoConfig) {
+        for changed in changed.iter().filter(|path| is_version_file(path)) {
+            let above = path::parent(changed);
+            for (root, why) in self.roots.iter().zip(reasons.iter_mut()) {
+                let dir = root.key.dir();
+                if why.is_empty() && path::is_in(dir, above) && config.for_root(dir).version.is_none() {
+                    why.insert(Reason::File(changed.clone()));
+                }
+            }
+        }
     }
 
     /// Adds everything downstream, over reads and `waves.after`; takes away what is never planned.

@@ -181,6 +181,25 @@ fn a_root_is_deleted_when_nobody_owns_its_state() {
     assert_eq!(lost, ["solo"]);
 }
 
+#[test]
+fn a_version_file_reaches_the_roots_below_it_that_name_no_version() {
+    let files: Vec<(String, String)> =
+        ["a", "b/c", "b/d"].iter().map(|dir| (format!("{dir}/main.tf"), s3(dir))).collect();
+    let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+    let (_, estate) = tree(&files);
+    for (path, roots) in [
+        (".terraform-version", vec!["a", "b/c", "b/d"]),
+        ("b/.opentofu-version", vec!["b/c", "b/d"]),
+        ("b/c/.terraform-version", vec!["b/c"]),
+    ] {
+        assert_eq!(reach(&estate, path), [roots], "{path}");
+    }
+    assert_eq!(reach(&estate, ".tool-versions"), NOBODY);
+    let mut config = RepoConfig::default();
+    config.top.version = Some("1.5.7".to_owned());
+    assert_eq!(waves(&estate, &[".terraform-version"], &config), NOBODY);
+}
+
 fn made(count: usize, edges: &[(usize, usize)]) -> Estate {
     let key = |at: usize| RootKey::new(format!("r{at:02}"));
     let root = |at: usize| Root {
