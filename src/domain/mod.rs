@@ -2,6 +2,7 @@
 //! environment. Whoever wants to test a rule needs nothing but this module.
 
 pub mod approval;
+pub mod chart;
 pub mod command;
 pub mod config;
 pub mod decide;

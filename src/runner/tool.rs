@@ -68,11 +68,15 @@ pub(super) async fn prepare(job: &Job, secrets: &Secrets) -> Result<Workplace, B
 }
 
 fn find(job: &Job) -> Result<Program, Broken> {
-    let kinds: &[ToolKind] = match &job.spec.tool {
+    find_on(job.environment.get("PATH").map(String::as_str).unwrap_or_default(), job.spec.tool)
+}
+
+/// The program that is asked for, or the first that there is, on this `PATH`.
+pub(super) fn find_on(path: &str, tool: Option<ToolKind>) -> Result<Program, Broken> {
+    let kinds: &[ToolKind] = match &tool {
         Some(kind) => std::slice::from_ref(kind),
         None => &[ToolKind::Terraform, ToolKind::Tofu],
     };
-    let path = job.environment.get("PATH").map(String::as_str).unwrap_or_default();
     let on_path = |kind: &ToolKind| {
         let files = std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name(*kind)));
         files.into_iter().find(|file| is_program(file)).map(|path| Program { kind: *kind, path })

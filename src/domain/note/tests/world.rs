@@ -46,6 +46,7 @@ impl World {
             args: Vec::new(),
             undiverged: true,
             committers: Vec::new(),
+            standing: Vec::new(),
         };
         let context = Context {
             url: "https://tidegate.example/r/1204".to_owned(),
