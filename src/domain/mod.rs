@@ -24,6 +24,7 @@ pub mod progress;
 pub mod pull;
 pub mod reach;
 pub mod reply;
+pub mod report;
 pub mod rollout;
 pub mod secret;
 pub mod tree;

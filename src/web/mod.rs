@@ -33,6 +33,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
         .route("/", get(pages::home))
         .route("/healthz", get(pages::health))
         .route("/r/{id}", get(pages::rollout))
+        .route("/r/{id}/report.json", get(pages::report))
         .route("/r/{id}/log/{job}", get(pages::log));
     hooks.merge(jobs).merge(pages).with_state(app)
 }

@@ -5,6 +5,7 @@ mod apply;
 mod locks;
 mod notes;
 mod plan;
+mod report;
 mod restart;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.

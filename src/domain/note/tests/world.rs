@@ -59,6 +59,7 @@ impl World {
     }
 
     pub(super) fn note(&self) -> String {
+        super::report::check(self);
         note::note(&self.pull, &self.rollout, &self.context)
     }
 
