@@ -257,15 +257,15 @@ fn failed(failure: Failure) -> Outcome {
     Outcome::Failed { failure, resources: Vec::new(), errored_state: false }
 }
 
-/// The note without what only a server has: links to pages, and commands to type.
+/// The note without what only a server has: the link to a page, and what to type next.
 fn written(pull: &Pull, rollout: &Rollout) -> String {
     let (waves, waits) =
         rollout.standing.iter().map(|standing| (standing.state.clone(), standing.waits.clone())).unzip();
     let context = Context { url: String::new(), limit: usize::MAX, now: now(), waves, waits };
     let note = parse::deep(|| note::note(pull, rollout, &context)).unwrap_or_default();
-    let mut note = note.replace(" · [run]()", "");
-    note.push('\n');
-    note
+    // The last block says what to type on a pull request.
+    let note = note.rfind("\n\n**Next:** ").map_or(note.as_str(), |at| &note[..at]);
+    format!("{}\n", note.replace(" · [run]()", "").replace("[full log]()", ""))
 }
 
 fn now() -> Timestamp {

@@ -6,6 +6,7 @@
 mod contract;
 mod ctx;
 mod estate;
+mod estates;
 mod github;
 mod local;
 mod runner;
