@@ -11,6 +11,7 @@ pub mod demo;
 pub mod domain;
 pub mod executor;
 pub mod forge;
+pub mod local;
 pub mod ports;
 pub mod runner;
 pub mod sandbox;

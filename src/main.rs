@@ -1,7 +1,8 @@
-//! The command line: `serve`, `demo` and `job`. It reads arguments and the environment, puts things together, and says what
+//! The command line: `serve`, `demo`, `job`, and `graph`, `explain` and `plan` without a server. It reads arguments and the environment, puts things together, and says what
 //! went wrong; everything else is in the library.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use secrecy::SecretString;
 
-use tidegate::{config, demo, runner, serve, telemetry};
+use tidegate::{config, demo, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -43,9 +44,36 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         data: Option<PathBuf>,
     },
+    /// Show roots, edges, waves and what could not be read. Runs nothing and needs no server.
+    Graph {
+        /// Exactly this directory; by default the repository around the current one.
+        dir: Option<PathBuf>,
+        /// How to write it.
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
+    /// Say which roots a change of a path would reach, and why. Runs nothing and needs no server.
+    Explain {
+        /// A file or a directory of the repository around the current directory.
+        path: PathBuf,
+    },
+    /// Plan what the working tree changes, in a copy, and print the note. Takes no lock and applies nothing.
+    Plan {
+        /// What to compare with; by default the default branch.
+        #[arg(long, value_name = "REF")]
+        base: Option<String>,
+    },
     /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
     #[command(hide = true)]
     Job,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Dot,
+    Mermaid,
 }
 
 fn main() -> ExitCode {
@@ -75,6 +103,17 @@ async fn run(command: Command) -> Result<ExitCode> {
             let options = if check { demo::Options::check(data) } else { demo::Options::session(forge, listen, data) };
             demo::run(options).await
         }
+        Command::Graph { dir, format } => {
+            let format = match format {
+                Format::Text => local::Format::Text,
+                Format::Json => local::Format::Json,
+                Format::Dot => local::Format::Dot,
+                Format::Mermaid => local::Format::Mermaid,
+            };
+            say(&local::graph(&std::env::current_dir()?, dir.as_deref(), format)?)
+        }
+        Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
+        Command::Plan { base } => plan_here(base.as_deref()).await,
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
             let environment: BTreeMap<String, String> = std::env::vars().collect();
@@ -84,6 +123,28 @@ async fn run(command: Command) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Writes to standard output; whoever reads it may close it early.
+fn say(text: &str) -> Result<ExitCode> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn plan_here(base: Option<&str>) -> Result<ExitCode> {
+    // Values that are no text cannot be passed on.
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let here = std::env::current_dir()?;
+    let wish = local::plan::Wish { here: &here, base, environment: environment.collect() };
+    let tell = &mut |what: &str| {
+        let _ = writeln!(std::io::stderr(), "tidegate: {what}");
+    };
+    let answer = local::plan::plan(&wish, tell).await?;
+    say(&answer.note)?;
+    Ok(if answer.complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn cores() -> usize {

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &["source", "domain", "ports"]),
     ("executor", &["executor", "domain", "ports"]),
     ("runner", &["runner", "domain"]),
+    ("local", &["local", "domain", "ports", "runner"]),
     ("web", &["web", "app", "domain", "ports"]),
     ("sandbox", &["sandbox", "domain"]),
     ("config", &["config", "domain"]),

@@ -21,12 +21,14 @@ mod reads;
 mod references;
 mod state;
 mod survey;
+mod unreached;
 mod value;
 
 pub use ground::Ground;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::{References, Users};
 pub use survey::survey;
+pub use unreached::Unreached;
 
 /// Roots, edges and what could not be read, each list sorted.
 #[derive(Clone, Debug, Default)]

@@ -186,6 +186,9 @@ pub struct FileHole {
     pub what: String,
 }
 
+/// The deepest nesting that is parsed.
+const DEEPEST: usize = 200;
+
 const CONFIGURATION: [&str; 4] = [".tf", ".tofu", ".tf.json", ".tofu.json"];
 const VALUES: [&str; 5] = [".tfvars", ".tfvars.json", ".tfbackend", ".backend", "backend.hcl"];
 
@@ -222,6 +225,12 @@ pub fn parse(path: &str, bytes: &[u8]) -> FileFacts {
         Ok(text) if !text.contains('\0') => text,
         _ => return FileFacts::hole(0, "The file is no text: it may be encrypted, and nothing in it is known."),
     };
+    if is_too_deep(text) {
+        return FileFacts::hole(
+            0,
+            "Expressions nest deeper here than any that people write; nothing in the file is known.",
+        );
+    }
     let mut facts = FileFacts::default();
     if path.ends_with(".json") {
         json::read(path, text, &mut facts);
@@ -229,6 +238,25 @@ pub fn parse(path: &str, bytes: &[u8]) -> FileFacts {
         native::read(text, &mut facts);
     }
     facts
+}
+
+/// Parsers go one step down their stack per bracket and per sign, and a stack that ends takes the whole program with it.
+fn is_too_deep(text: &str) -> bool {
+    let (mut brackets, mut signs): (usize, usize) = (0, 0);
+    text.bytes().any(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => brackets += 1,
+            b')' | b']' | b'}' => brackets = brackets.saturating_sub(1),
+            _ => {}
+        }
+        // A ruler of dashes in a comment is short; only expressions repeat these for long.
+        signs = match byte {
+            b'!' | b'-' | b'?' => signs + 1,
+            b' ' | b'\t' => signs,
+            _ => 0,
+        };
+        brackets > DEEPEST || signs > DEEPEST
+    })
 }
 
 impl FileFacts {

@@ -2,6 +2,7 @@
 //! environment. Whoever wants to test a rule needs nothing but this module.
 
 pub mod approval;
+pub mod chart;
 pub mod command;
 pub mod config;
 pub mod decide;
@@ -23,6 +24,7 @@ pub mod progress;
 pub mod pull;
 pub mod reach;
 pub mod reply;
+pub mod report;
 pub mod rollout;
 pub mod secret;
 pub mod tool;

@@ -66,6 +66,18 @@ pub struct Rollout {
     pub reading: bool,
     /// Extra arguments that `plan -- ARGS` gave for every root.
     pub args: Vec<String>,
+    /// Where each wave stood, from wave 1 on, when people were last told.
+    #[serde(default)]
+    pub standing: Vec<Standing>,
+}
+
+/// Where a wave stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its state, as the gate sees it.
+    pub state: WaveState,
+    /// What it waits for, in words.
+    pub waits: Option<String>,
 }
 
 /// Where a rollout stands before and beside its runs.
@@ -319,7 +331,8 @@ pub enum ApplyStage {
 }
 
 /// Where a wave stands, for the note, the page and the report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaveState {
     /// Not all of its plans are there.
     Planning,

@@ -15,6 +15,7 @@ mod checkout;
 mod declared;
 mod environment;
 mod failure;
+pub mod local;
 mod plan;
 mod process;
 mod program;

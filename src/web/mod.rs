@@ -38,6 +38,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
         .route("/", get(pages::home))
         .route("/healthz", get(pages::health))
         .route("/r/{id}", get(pages::rollout))
+        .route("/r/{id}/report.json", get(pages::report))
         .route("/r/{id}/log/{job}", get(pages::log));
     hooks.merge(jobs).merge(pages).fallback(pages::nothing).layer(map_response(guard)).with_state(app)
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -13,6 +14,7 @@ use crate::app::App;
 use crate::domain::ids::{JobId, PullKey, RepoKey, RolloutId};
 use crate::domain::job::ResourceStage;
 use crate::domain::pull::Pull;
+use crate::domain::report;
 use crate::domain::rollout::{ApplyRun, PlanRun, Rollout, RootRun, StepState};
 
 #[derive(Deserialize)]
@@ -104,6 +106,16 @@ pub(super) async fn rollout(State(app): State<Arc<App>>, Path(id): Path<String>,
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
+}
+
+/// The rollout for programs; a rollout that was superseded is not found, so that nobody takes another for it.
+pub(super) async fn report(State(app): State<Arc<App>>, Path(id): Path<String>, Query(key): Query<Key>) -> Response {
+    let id = RolloutId::new(id);
+    let Some(pull) = open(&app, &id, &key.k).await else { return not_found() };
+    let Some(rollout) = pull.rollout.iter().chain(&pull.retired).find(|rollout| rollout.id == id) else {
+        return not_found();
+    };
+    Json(report::report(&pull, rollout)).into_response()
 }
 
 /// A job's log as text, masked before it was kept.

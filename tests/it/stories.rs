@@ -14,6 +14,7 @@ mod locks;
 mod neighbours;
 mod notes;
 mod plan;
+mod report;
 mod restart;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.

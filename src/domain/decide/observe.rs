@@ -84,6 +84,7 @@ impl Turn<'_> {
             tree: Sha::new(""),
             undiverged: false,
             committers: Vec::new(),
+            standing: Vec::new(),
             started: self.now(),
             planned_at: None,
             stage,

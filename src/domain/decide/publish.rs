@@ -7,7 +7,7 @@ use crate::domain::config::MergePolicy;
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState, Effect};
 use crate::domain::ids::{PullKey, Timestamp};
 use crate::domain::note::{self, Context};
-use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, Stage, WaveState};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, Stage, Standing, WaveState};
 
 /// A hidden comment by which one of our comments is found again; the same for the same slot, and in no other comment.
 pub(super) fn marker(pull: &PullKey, slot: &str) -> String {
@@ -19,7 +19,10 @@ impl Turn<'_> {
         for rollout in self.pull.retired.clone() {
             self.publish_apply(&rollout);
         }
-        let Some(rollout) = self.pull.rollout.clone() else { return };
+        let Some(mut rollout) = self.pull.rollout.clone() else { return };
+        let standing = self.wave_states(&rollout).into_iter().map(|(state, waits)| Standing { state, waits });
+        rollout.standing = standing.collect();
+        self.pull.rollout = Some(rollout.clone());
         self.publish_apply(&rollout);
         if !self.pull.is_open() {
             if self.pull.noted {

@@ -73,11 +73,13 @@ fn kind_of(module: &Module, called: &BTreeSet<String>) -> Option<RootKind> {
 }
 
 /// Examples of modules and fixtures of tests are no roots, whatever they declare; no other folder name says anything.
-fn is_ignored(dir: &str, config: &RepoConfig) -> bool {
+pub(super) fn is_ignored(dir: &str, config: &RepoConfig) -> bool {
     let parts: Vec<&str> = dir.split('/').collect();
     let example = parts.iter().position(|part| *part == "modules").is_some_and(|at| parts[at..].contains(&"examples"));
     let fixture = parts.windows(2).any(|pair| matches!(pair, ["test" | "tests", "fixtures"]));
-    example || fixture || config.ignores(dir)
+    // What `init` downloads, when somebody keeps it beside the code.
+    let downloaded = parts.iter().any(|part| matches!(*part, ".terraform" | ".terragrunt-cache"));
+    example || fixture || downloaded || config.ignores(dir)
 }
 
 /// A directory that is a root, and what is around it.

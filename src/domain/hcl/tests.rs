@@ -132,3 +132,12 @@ fn facts_survive_their_serialisation() {
     let text = serde_json::to_string(&facts).unwrap();
     assert_eq!(serde_json::from_str::<FileFacts>(&text).unwrap(), facts);
 }
+
+#[test]
+fn nesting_without_end_is_a_hole_and_no_overflow() {
+    for (open, close) in [("[", "]"), ("(", ")"), ("{ a = ", "}"), ("!", ""), ("- ", ""), ("\"${", "}\"")] {
+        let text = format!("locals {{\n  a = {}1{}\n}}\n", open.repeat(100_000), close.repeat(100_000));
+        let facts = parse("a.tf", text.as_bytes());
+        assert_eq!(facts.holes.len(), 1, "{open}");
+    }
+}

@@ -10,6 +10,7 @@ use crate::domain::reach::Class;
 use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Read, Refusal, Scope};
 
 mod any;
+mod report;
 mod world;
 
 use world::{World, action, attribute, change, replaced, sensitive, unknown};

@@ -48,6 +48,7 @@ impl World {
             args: Vec::new(),
             undiverged: true,
             committers: Vec::new(),
+            standing: Vec::new(),
         };
         let context = Context {
             url: "https://tidegate.example/r/1204".to_owned(),
@@ -60,6 +61,7 @@ impl World {
     }
 
     pub(super) fn note(&self) -> String {
+        super::report::check(self);
         note::note(&self.pull, &self.rollout, &self.context)
     }
 
