@@ -6,10 +6,12 @@ use super::vault::NotOurs;
 use crate::domain::digest::{self, Bound};
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
-use crate::domain::job::{Failure, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::linked::{self, Source};
 use crate::domain::plan;
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
+use crate::domain::secret::Secrets;
 use crate::ports::forge::RepoRef;
 use crate::ports::source::SourceError;
 use crate::ports::store::{Blob, Job, JobState, LogLine, StoreError};
@@ -69,6 +71,24 @@ pub async fn saved_plan(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
     let made_by = job.spec.plan_of.as_ref().ok_or(ReportError::Missing("this job applies no plan"))?;
     let maker = app.store.job(made_by).await?.ok_or(ReportError::Missing("the job that planned"))?;
     open(app, &maker, PLAN).await
+}
+
+/// The planned outputs that this job reads. They hold secrets in clear and are never kept anywhere else than in the sealed plan.
+/// A source whose plan is not kept any more is left out: the job then reads what is applied, and says so.
+pub async fn linked(app: &App, job: &Job) -> Result<Vec<Source>, ReportError> {
+    let mut sources = Vec::new();
+    for link in &job.spec.linked {
+        let Some(maker) = app.store.job(&link.plan_of).await?.filter(|maker| maker.pull == job.pull) else { continue };
+        let json = match open(app, &maker, PLAN_JSON).await {
+            Err(ReportError::Missing(_)) => continue,
+            opened => opened?,
+        };
+        match linked::source(link, &json) {
+            Ok(source) => sources.push(source),
+            Err(why) => tracing::warn!(job = %job.spec.id, source = %link.root, why, "planned outputs cannot be read"),
+        }
+    }
+    Ok(sources)
 }
 
 /// Keeps something that the job uploads.
@@ -174,7 +194,7 @@ pub fn waits_for(pull: &Pull, job: &JobId) -> bool {
 /// Takes the result, once.
 pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), ReportError> {
     let outcome = match result {
-        JobResult::Planned { tool } => planned(app, job, tool).await?,
+        JobResult::Planned { tool, fell_back } => planned(app, job, tool, fell_back).await?,
         JobResult::Applied { resources } => Outcome::Applied(resources.clone()),
         JobResult::Stale { failure } => Outcome::Stale(failure.clone()),
         JobResult::Failed { failure, resources, errored_state } => {
@@ -196,12 +216,16 @@ pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreErro
 }
 
 /// Reads the uploaded plan; the digest is made here, because the job has no key.
-async fn planned(app: &App, job: &Job, tool: &Tool) -> Result<Outcome, ReportError> {
+async fn planned(app: &App, job: &Job, tool: &Tool, fell_back: &[FellBack]) -> Result<Outcome, ReportError> {
     let now = app.clock.now();
     let json = open(app, job, PLAN_JSON).await?;
     app.store.blob(&job.spec.id, PLAN).await?.ok_or(ReportError::Missing(PLAN))?;
     let bound = Bound { root: &job.spec.root, tool, source: &job.spec.source, args: &job.spec.args };
-    let read = plan::parse(&json).and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    let mut secrets = Secrets::default();
+    for source in linked(app, job).await? {
+        source.secrets.iter().for_each(|secret| secrets.add(secret));
+    }
+    let read = plan::parse_masking(&json, &secrets).and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
     Ok(match read {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: job.spec.id.clone(),
@@ -210,6 +234,8 @@ async fn planned(app: &App, job: &Job, tool: &Tool) -> Result<Outcome, ReportErr
             tool: tool.clone(),
             at: now,
             took_ms: 0,
+            fell_back: fell_back.to_vec(),
+            since: None,
         }),
         Err(error) => Outcome::Failed {
             failure: Failure {

@@ -118,6 +118,7 @@ mod tests {
             plan_of: None,
             source: String::new(),
             state_lock: StateLock::Off,
+            linked: vec![],
         }
     }
 

@@ -7,7 +7,7 @@ mod moved;
 mod parse;
 
 pub use moved::moved;
-pub use parse::{PlanError, parse};
+pub use parse::{PlanError, parse, parse_masking};
 
 /// What one root would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

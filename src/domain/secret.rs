@@ -64,6 +64,14 @@ impl Secrets {
         }
     }
 
+    /// Takes the values of others as well.
+    pub fn extend(&mut self, others: &Secrets) {
+        if !others.values.is_empty() {
+            self.values.extend(others.values.iter().cloned());
+            self.search = OnceLock::new();
+        }
+    }
+
     /// Whether the whole text is one of the values.
     pub fn is_secret(&self, text: &str) -> bool {
         self.values.contains(text)

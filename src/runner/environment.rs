@@ -64,6 +64,7 @@ mod tests {
             plan_of: None,
             source: String::new(),
             state_lock: StateLock::Off,
+            linked: vec![],
         }
     }
 

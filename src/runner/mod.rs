@@ -14,6 +14,7 @@ mod apply;
 mod checkout;
 mod environment;
 mod failure;
+mod linked;
 mod plan;
 mod process;
 mod report;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Job;
 use super::environment;
 use super::failure::{Broken, of_errors};
+use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
@@ -16,15 +17,34 @@ use crate::domain::secret::Secrets;
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
     let file = job.directory.join("plan.tfplan");
-    let tool = step(job, "plan", plan(job, &place, &file, secrets)).await?;
+    let (tool, fell_back, upstream) = step(job, "plan", async {
+        let mut upstream = Secrets::default();
+        let mut linked = linked::put_in(job, &place, &mut upstream).await?;
+        secrets.extend(&upstream);
+        let mut planned = plan(job, &place, &file, secrets, &upstream).await;
+        if linked.is_in_place()
+            && let Err(Broken::Failed(failure)) = &planned
+        {
+            let failure = super::failure::failure(Broken::Failed(failure.clone()), secrets);
+            job.reporter.log("plan", &format!("The plan on planned outputs failed: {}", failure.summary));
+            job.reporter.log("plan", "Planning once more on the applied ones.");
+            linked.take_out(&format!("the plan on its planned outputs failed: {}", failure.summary))?;
+            // What the failed plan left must not be taken for the new one.
+            let _ = std::fs::remove_file(&file);
+            planned = plan(job, &place, &file, secrets, &upstream).await;
+        }
+        Ok((planned?, linked.left, upstream))
+    })
+    .await?;
     step(job, "show", async {
         let (json, bytes) = tool::show(job, &place, &file).await?;
         learn(job, &bytes, secrets);
+        secrets.extend(&upstream);
         tokio::try_join!(job.server.put("plan", &file), job.server.put("plan.json", &json))?;
         Ok(())
     })
     .await?;
-    Ok(JobResult::Planned { tool })
+    Ok(JobResult::Planned { tool, fell_back })
 }
 
 /// Takes the secrets of a plan, beside those of the environment.
@@ -33,7 +53,13 @@ pub(super) fn learn(job: &Job, plan_json: &[u8], secrets: &mut Secrets) {
     environment::add_secrets(&job.environment, secrets);
 }
 
-async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) -> Result<Tool, Broken> {
+async fn plan(
+    job: &Job,
+    place: &Workplace,
+    file: &Path,
+    secrets: &mut Secrets,
+    upstream: &Secrets,
+) -> Result<Tool, Broken> {
     let call = Call {
         program: &place.program.path,
         args: arguments(job, file),
@@ -63,6 +89,7 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
         && let Ok((_, json)) = tool::show(job, place, file).await
     {
         learn(job, &json, secrets);
+        secrets.extend(upstream);
     }
     for diagnostic in &told {
         log_diagnostic(job, "plan", diagnostic, secrets);

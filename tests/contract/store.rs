@@ -118,6 +118,7 @@ pub(crate) fn spec(id: &str) -> JobSpec {
         plan_of: None,
         source: String::new(),
         state_lock: StateLock::Off,
+        linked: vec![],
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn drift(rollout: &Rollout) -> Option<String> {
 
 /// Whether every root is planned and none changes anything.
 pub(super) fn is_unchanged(rollout: &Rollout) -> bool {
-    rollout.runs.values().all(|run| run.planned().is_some() && !run.changes_something())
+    rollout.runs.values().all(|run| !run.lacks_plan() && !run.changes_something())
 }
 
 /// Whether a plan or an apply of this root failed.

@@ -22,6 +22,11 @@ pub enum PlanError {
 
 /// Reads `show -json PLANFILE`. Sensitive values, and every value equal to one, never enter the result.
 pub fn parse(json: &[u8]) -> Result<Plan, PlanError> {
+    parse_masking(json, &Secrets::default())
+}
+
+/// The same, with secrets that are known from elsewhere: what is read from another root has lost its mark.
+pub fn parse_masking(json: &[u8], known: &Secrets) -> Result<Plan, PlanError> {
     let plan: Value = serde_json::from_slice(json).map_err(|error| PlanError::Malformed(error.to_string()))?;
     if !plan["format_version"].is_string() {
         return Err(PlanError::Malformed("`format_version` is missing".to_owned()));
@@ -29,7 +34,8 @@ pub fn parse(json: &[u8]) -> Result<Plan, PlanError> {
     if plan["errored"] == true {
         return Err(PlanError::Errored);
     }
-    let secrets = Secrets::of_value(&plan);
+    let mut secrets = Secrets::of_value(&plan);
+    secrets.extend(known);
     Ok(Plan {
         tool_version: text(&plan["terraform_version"]).unwrap_or_default(),
         changes: changes(&plan["resource_changes"], &secrets)?,
