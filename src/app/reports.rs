@@ -91,6 +91,22 @@ pub async fn linked(app: &App, job: &Job) -> Result<Vec<Source>, ReportError> {
     Ok(sources)
 }
 
+/// What is sensitive in the roots that this job's root reads: there it has its mark, here it has lost it.
+async fn upstream_secrets(app: &App, job: &Job) -> Result<Secrets, ReportError> {
+    let mut secrets = Secrets::default();
+    for id in &job.spec.sources {
+        let Some(maker) = app.store.job(id).await?.filter(|maker| maker.pull == job.pull) else { continue };
+        match open(app, &maker, PLAN_JSON).await {
+            Err(ReportError::Missing(_)) => {}
+            opened => secrets.extend(&Secrets::of_plan(&opened?)),
+        }
+    }
+    for source in linked(app, job).await? {
+        source.secrets.iter().for_each(|secret| secrets.add(secret));
+    }
+    Ok(secrets)
+}
+
 /// Keeps something that the job uploads.
 pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<(), ReportError> {
     let kind = kind.as_str();
@@ -221,11 +237,9 @@ async fn planned(app: &App, job: &Job, tool: &Tool, fell_back: &[FellBack]) -> R
     let json = open(app, job, PLAN_JSON).await?;
     app.store.blob(&job.spec.id, PLAN).await?.ok_or(ReportError::Missing(PLAN))?;
     let bound = Bound { root: &job.spec.root, tool, source: &job.spec.source, args: &job.spec.args };
-    let mut secrets = Secrets::default();
-    for source in linked(app, job).await? {
-        source.secrets.iter().for_each(|secret| secrets.add(secret));
-    }
-    let read = plan::parse_masking(&json, &secrets).and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    let secrets = upstream_secrets(app, job).await?;
+    let read = plan::parse_masking(&json, &secrets)
+        .and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
     Ok(match read {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: job.spec.id.clone(),

@@ -45,6 +45,9 @@ pub struct JobSpec {
     /// Sources whose planned outputs are read instead of their applied ones.
     #[serde(default)]
     pub linked: Vec<Link>,
+    /// The jobs that planned the roots that it reads: what is sensitive there is masked here, where its mark is lost.
+    #[serde(default)]
+    pub sources: Vec<JobId>,
 }
 
 /// A block of the root that reads the planned outputs of another.

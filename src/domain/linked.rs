@@ -51,6 +51,9 @@ pub fn source(link: &Link, plan_json: &[u8]) -> Result<Source, String> {
         if change.get("after_sensitive").is_some_and(is_marked) {
             literal::leaves(after, &mut source.secrets);
         }
+        if let Some(before) = change.get("before").filter(|_| change.get("before_sensitive").is_some_and(is_marked)) {
+            literal::leaves(before, &mut source.secrets);
+        }
         // An output whose value is null, or that goes, will not be in the state.
         if *after == Json::Null && !unknown.is_some_and(is_marked) {
             continue;
@@ -79,7 +82,7 @@ pub fn rewrite(files: &[(String, Vec<u8>)], sources: &[Source]) -> Rewritten {
         left: sources.iter().map(|source| FellBack { source: source.root.clone(), why: why.to_owned() }).collect(),
     };
     if files.iter().any(|(name, _)| name.starts_with("tidegate_linked.")) {
-        return nothing(&format!("the root has a file `{FILE}` of its own"));
+        return nothing(&format!("the root has a file {FILE} of its own"));
     }
     let mut left = Vec::new();
     let mut linked: Vec<&Source> = Vec::new();
@@ -98,7 +101,7 @@ pub fn rewrite(files: &[(String, Vec<u8>)], sources: &[Source]) -> Rewritten {
         match rewritten(name, bytes, &names) {
             Ok(Some(new)) => changed.push((name.clone(), new)),
             Ok(None) => {}
-            Err(why) => return nothing(&format!("`{name}` cannot be rewritten: {why}")),
+            Err(why) => return nothing(&format!("{name} cannot be rewritten: {why}")),
         }
     }
     changed.push((FILE.to_owned(), declaration(&linked).into_bytes()));
@@ -111,13 +114,13 @@ fn obstacle(files: &[&(String, Vec<u8>)], block: &str) -> Option<String> {
     for (name, bytes) in files {
         for read in hcl::parse(name, bytes).reads.iter().filter(|read| read.name == block) {
             if read.kind != ReadKind::RemoteState {
-                return Some("it is no `terraform_remote_state`".to_owned());
+                return Some("it is no terraform_remote_state".to_owned());
             }
             if read.count.is_some() || read.for_each.is_some() {
-                return Some("its block has `count` or `for_each`".to_owned());
+                return Some("its block has count or for_each".to_owned());
             }
             if read.args.iter().any(|(name, _)| name == "defaults") {
-                return Some("its block has `defaults`".to_owned());
+                return Some("its block has defaults".to_owned());
             }
             found = true;
         }

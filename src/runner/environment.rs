@@ -65,6 +65,7 @@ mod tests {
             source: String::new(),
             state_lock: StateLock::Off,
             linked: vec![],
+            sources: vec![],
         }
     }
 

@@ -119,6 +119,7 @@ pub(crate) fn spec(id: &str) -> JobSpec {
         source: String::new(),
         state_lock: StateLock::Off,
         linked: vec![],
+        sources: vec![],
     }
 }
 

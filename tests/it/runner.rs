@@ -31,6 +31,7 @@ fn spec(phase: Phase) -> JobSpec {
         plan_of: None,
         source: String::new(),
         linked: vec![],
+        sources: vec![],
         state_lock: match phase {
             Phase::Plan => StateLock::Off,
             Phase::Apply => StateLock::Wait,

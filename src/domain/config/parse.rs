@@ -3,8 +3,8 @@
 
 use super::tree::{self, Node, Value, problem_at};
 use super::{
-    ApplyPolicy, ApplyWhen, ApprovalSource, Approvers, GatePolicy, LockMode, MergePolicy, Prune, RepoConfig, Requirement,
-    RootSettings, ToolKind, Waves, glob,
+    ApplyPolicy, ApplyWhen, ApprovalSource, Approvers, GatePolicy, LockMode, MergePolicy, Prune, RepoConfig,
+    Requirement, RootSettings, ToolKind, Waves, glob,
 };
 use crate::domain::nearest::nearest;
 

@@ -1,8 +1,8 @@
 //! An apply as it goes from wave to wave: plan again on real outputs, ask the gate, take the locks, start the jobs, wait. Every
 //! step is derived from the state, so an approval that arrives resumes a waiting wave by itself and nothing runs twice.
 
-use super::{Turn, basis};
 use super::gates::permit;
+use super::{Turn, basis};
 use crate::domain::effect::Act;
 use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
@@ -156,8 +156,32 @@ impl Turn<'_> {
         }
     }
 
+    /// Takes the locks of what the wave applies; most are held since the apply began. A root that only changes since it was planned
+    /// again may be another pull's: then nothing of the wave is applied, and this says whose.
+    fn lock_wave(&mut self) -> Option<String> {
+        let rollout = self.pull.rollout.as_ref()?;
+        let apply = rollout.apply.as_ref()?;
+        let roots = to_apply(rollout, apply);
+        let holder = Holder { pull: self.number(), by: apply.by.clone(), since: self.now(), cause: Cause::Apply };
+        let states = self.states(&roots);
+        match self.locks.take(&states, &holder) {
+            Ok(locks) => {
+                self.locks = locks;
+                None
+            }
+            Err(blocked) => {
+                self.locks = self.locks.join(self.number(), &states);
+                Some(crate::domain::reply::locked(&blocked, self.number()))
+            }
+        }
+    }
+
     /// Starts the jobs of a wave. Nothing is applied without the gate's permit for exactly these plans.
     fn start_wave(&mut self, permit: &Permit) {
+        if let Some(held) = self.lock_wave() {
+            self.set_stage(ApplyStage::Refused(held));
+            return;
+        }
         let now = self.now();
         let Some(rollout) = &mut self.pull.rollout else { return };
         let Some(apply) = rollout.apply.clone() else { return };
@@ -281,6 +305,7 @@ fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<
         source: run.source.clone(),
         state_lock: StateLock::Wait,
         linked: Vec::new(),
+        sources: basis::sources(rollout, root),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::domain::config::Prune;
 use crate::domain::estate::{Edge, Reason};
-use crate::domain::ids::RootKey;
+use crate::domain::ids::{JobId, RootKey};
 use crate::domain::job::Link;
 use crate::domain::plan::OutputChange;
 use crate::domain::rollout::{Basis, Outputs, PlanRun, Read, Rollout, RootRun};
@@ -23,9 +23,8 @@ fn edges<'a>(rollout: &'a Rollout, root: &'a RootKey) -> impl Iterator<Item = (&
 
 /// Whether every source has ended planning.
 pub(super) fn is_settled(rollout: &Rollout, root: &RootKey) -> bool {
-    edges(rollout, root).all(|(_, source)| {
-        !matches!(source.plan, PlanRun::Queued | PlanRun::Blocked(_) | PlanRun::Running { .. })
-    })
+    edges(rollout, root)
+        .all(|(_, source)| !matches!(source.plan, PlanRun::Queued | PlanRun::Blocked(_) | PlanRun::Running { .. }))
 }
 
 /// Whether a queued root waits, through any number of sources, for one whose state another pull holds.
@@ -86,8 +85,17 @@ pub(super) fn is_unread(rollout: &Rollout, run: &RootRun) -> bool {
 fn is_quiet(rollout: &Rollout, run: &RootRun, reason: &Reason) -> bool {
     let Reason::Reads(source) = reason else { return false };
     let earlier = rollout.wave_of(source) < rollout.wave_of(&run.root);
-    earlier
-        && rollout.runs.get(source).is_some_and(|source| matches!(source.plan, PlanRun::Done(_) | PlanRun::Unread))
+    earlier && rollout.runs.get(source).is_some_and(|source| matches!(source.plan, PlanRun::Done(_) | PlanRun::Unread))
+}
+
+/// The jobs that planned what the root reads, in whatever wave.
+pub(super) fn sources(rollout: &Rollout, root: &RootKey) -> Vec<JobId> {
+    let edges = rollout.edges.iter().filter(|edge| edge.reader == *root);
+    let mut jobs: Vec<JobId> =
+        edges.filter_map(|edge| Some(rollout.runs.get(&edge.source)?.planned()?.job.clone())).collect();
+    jobs.sort();
+    jobs.dedup();
+    jobs
 }
 
 /// The links that a plan job follows.
@@ -106,9 +114,8 @@ pub(super) fn links(rollout: &Rollout, basis: &[Basis]) -> Vec<Link> {
 pub(super) fn replans(rollout: &Rollout, run: &RootRun) -> Vec<Read> {
     let mut reads: Vec<Read> = Vec::new();
     for (edge, source) in edges(rollout, &run.root).filter(|(_, source)| !source.is_applied()) {
-        let Some(basis) = of(rollout, &run.root)
-            .into_iter()
-            .find(|basis| basis.source == edge.source && basis.block == edge.block)
+        let Some(basis) =
+            of(rollout, &run.root).into_iter().find(|basis| basis.source == edge.source && basis.block == edge.block)
         else {
             continue;
         };

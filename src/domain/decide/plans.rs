@@ -171,6 +171,7 @@ impl Turn<'_> {
         let id = next_job(rollout);
         let run = rollout.runs.get(root)?;
         let linked = basis::links(rollout, &basis::of(rollout, root));
+        let sources = basis::sources(rollout, root);
         Some(JobSpec {
             version: VERSION,
             id,
@@ -187,6 +188,7 @@ impl Turn<'_> {
             source: run.source.clone(),
             state_lock: StateLock::Off,
             linked,
+            sources,
         })
     }
 

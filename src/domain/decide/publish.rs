@@ -1,8 +1,8 @@
 //! What people see of a pull, derived anew at the end of each turn: two checks, the note, the comment of the apply, the
 //! merge. Saying the same again costs nothing, because the store drops what was already said.
 
-use super::{Turn, basis};
 use super::observe::check_slot;
+use super::{Turn, basis};
 use crate::domain::config::MergePolicy;
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState, Effect};
 use crate::domain::ids::{PullKey, Timestamp};
@@ -129,7 +129,9 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     let done = rollout
         .runs
         .values()
-        .filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Unread | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. }))
+        .filter(|run| {
+            matches!(run.plan, PlanRun::Done(_) | PlanRun::Unread | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. })
+        })
         .count();
     let running = rollout.runs.values().any(|run| match run.plan {
         PlanRun::Running { .. } => true,
@@ -146,7 +148,8 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     if let Some((run, blocker)) = blocked {
         return (CheckState::Pending, format!("{} waits for #{}", run.root, blocker.pull));
     }
-    (CheckState::Success, format!("{} planned: {}", roots(total), rollout.counts()))
+    let unread = rollout.runs.values().filter(|run| run.plan == PlanRun::Unread).count();
+    (CheckState::Success, format!("{} planned: {}", roots(total - unread), rollout.counts()))
 }
 
 fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (CheckState, String) {

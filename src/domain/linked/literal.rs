@@ -111,7 +111,8 @@ pub(super) fn quoted(text: &str) -> String {
             '$' if chars.peek() == Some(&'{') => out.push_str("\\u0024"),
             '%' if chars.peek() == Some(&'{') => out.push_str("\\u0025"),
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                out.push_str("\\u");
+                out.extend((0..4).rev().filter_map(|at| char::from_digit((u32::from(c) >> (4 * at)) & 15, 16)));
             }
             c => out.push(c),
         }

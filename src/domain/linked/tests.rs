@@ -107,7 +107,9 @@ fn values_keep_types_and_unknown_parts() {
             "{\"l\":[null,\"z\"],\"name\":\"n\"}",
             "{\"id\":true,\"l\":[true,false]}",
             "[\"object\",{\"id\":\"string\",\"l\":[\"list\",\"string\"],\"name\":\"string\"}]",
-            format!("{{ \"id\" = tostring({unknown}), \"l\" = tolist([tostring({unknown}), \"z\"]), \"name\" = \"n\" }}"),
+            format!(
+                "{{ \"id\" = tostring({unknown}), \"l\" = tolist([tostring({unknown}), \"z\"]), \"name\" = \"n\" }}"
+            ),
         ),
         ("[1,\"a\"]", "[]", "[\"tuple\",[\"number\",\"string\"]]", "[1, \"a\"]".to_owned()),
         ("{\"a\":null}", "{}", "[\"object\",{\"a\":\"string\"}]", "{ \"a\" = null }".to_owned()),
@@ -120,7 +122,7 @@ const PLAN: &str = r#"{ "output_changes": {
   "id": { "actions": ["update"], "before": "a", "after_unknown": true },
   "name": { "actions": ["no-op"], "after": "n", "after_unknown": false, "after_sensitive": false },
   "gone": { "actions": ["delete"], "before": 1, "after": null, "after_unknown": false },
-  "pw": { "actions": ["update"], "after": { "a": "hunter22", "n": 4711 }, "after_unknown": false, "after_sensitive": true }
+  "pw": { "actions": ["update"], "before": { "a": "older11" }, "before_sensitive": true, "after": { "a": "hunter22", "n": 4711 }, "after_unknown": false, "after_sensitive": true }
 }, "planned_values": { "outputs": { "name": { "type": "string", "value": "n" } } } }"#;
 
 fn a_source() -> Source {
@@ -133,7 +135,7 @@ fn a_source_gives_what_will_be_in_its_state() {
     let source = a_source();
     let names: Vec<&str> = source.outputs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["id", "name", "pw"]);
-    assert_eq!(source.secrets, ["hunter22", "4711"]);
+    assert_eq!(source.secrets, ["hunter22", "4711", "older11"]);
 }
 
 #[test]
@@ -142,10 +144,10 @@ fn a_block_that_cannot_be_linked_says_why() {
     for (name, extra, why) in [
         ("main.tf", "", None),
         ("main.tofu", "", None),
-        ("main.tf", "count = 1", Some("its block has `count` or `for_each`")),
-        ("main.tf", "for_each = {}", Some("its block has `count` or `for_each`")),
-        ("main.tf", "defaults = {}", Some("its block has `defaults`")),
-        ("tidegate_linked.tf", "", Some("the root has a file `tidegate_linked.tf` of its own")),
+        ("main.tf", "count = 1", Some("its block has count or for_each")),
+        ("main.tf", "for_each = {}", Some("its block has count or for_each")),
+        ("main.tf", "defaults = {}", Some("its block has defaults")),
+        ("tidegate_linked.tf", "", Some("the root has a file tidegate_linked.tf of its own")),
         ("main.txt", "", Some("its block is not in the root's own directory")),
     ] {
         let text = block.replace("EXTRA", extra);

@@ -240,8 +240,7 @@ fn footer(subject: Subject<'_>, apply: &Apply) -> String {
                 parts.push(format!("wave {number} applied {} in {}", names(&applied), milliseconds(took)));
             }
         } else if number > apply.wave && number <= last_wave(subject, apply) {
-            let again: Vec<&RootRun> =
-                runs.into_iter().filter(|run| run.reads_unknown()).collect();
+            let again: Vec<&RootRun> = runs.into_iter().filter(|run| run.reads_unknown()).collect();
             if !again.is_empty() {
                 let plans = verb(again.len(), "plans", "plan");
                 let after = if number == apply.wave + 1 { "this" } else { "what it reads" };
@@ -257,8 +256,7 @@ fn footer(subject: Subject<'_>, apply: &Apply) -> String {
 
 fn wave<'a>(subject: Subject<'a>, apply: &Apply) -> Vec<&'a RootRun> {
     let runs = subject.rollout.wave(apply.wave);
-    runs.filter(|run| run.changes_something() || !matches!(run.apply, ApplyRun::None) || run.lacks_plan())
-        .collect()
+    runs.filter(|run| run.changes_something() || !matches!(run.apply, ApplyRun::None) || run.lacks_plan()).collect()
 }
 
 fn last_wave(subject: Subject<'_>, apply: &Apply) -> usize {

@@ -131,9 +131,7 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
         PlanRun::Unread => "reads nothing that changes".to_owned(),
         PlanRun::Queued => "waits to be planned".to_owned(),
         PlanRun::Running { .. } => "being planned".to_owned(),
-        PlanRun::Done(_) if !run.changes_something() && !run.reads_unknown() => {
-            "nothing to apply".to_owned()
-        }
+        PlanRun::Done(_) if !run.changes_something() && !run.reads_unknown() => "nothing to apply".to_owned(),
         PlanRun::Done(_) => number.map_or("–".to_owned(), |number| in_wave(subject, number, run)),
     }
 }
