@@ -28,7 +28,8 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
             let failure = super::failure::failure(Broken::Failed(failure.clone()), secrets);
             job.reporter.log("plan", &format!("The plan on planned outputs failed: {}", failure.summary));
             job.reporter.log("plan", "Planning once more on the applied ones.");
-            linked.take_out(&format!("the plan on its planned outputs failed: {}", failure.summary))?;
+            linked
+                .take_out(&format!("the plan on its planned outputs failed: {}", failure.summary.replace('\n', " ")))?;
             // What the failed plan left must not be taken for the new one.
             let _ = std::fs::remove_file(&file);
             planned = plan(job, &place, &file, secrets, &upstream).await;
