@@ -6,7 +6,8 @@ use super::{App, mask};
 use crate::domain::digest::{self, Bound};
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
-use crate::domain::job::{Failure, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::linked::{self, Source};
 use crate::domain::plan;
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
@@ -71,6 +72,40 @@ pub async fn saved_plan(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
     let made_by = job.spec.plan_of.as_ref().ok_or(ReportError::Missing("this job applies no plan"))?;
     let maker = app.store.job(made_by).await?.ok_or(ReportError::Missing("the job that planned"))?;
     open(app, &maker, PLAN).await
+}
+
+/// The planned outputs that this job reads. They hold secrets in clear and are never kept anywhere else than in the sealed plan.
+/// A source whose plan is not kept any more is left out: the job then reads what is applied, and says so.
+pub async fn linked(app: &App, job: &Job) -> Result<Vec<Source>, ReportError> {
+    let mut sources = Vec::new();
+    for link in &job.spec.linked {
+        let Some(maker) = app.store.job(&link.plan_of).await?.filter(|maker| maker.pull == job.pull) else { continue };
+        let json = match open(app, &maker, PLAN_JSON).await {
+            Err(ReportError::Missing(_)) => continue,
+            opened => opened?,
+        };
+        match linked::source(link, &json) {
+            Ok(source) => sources.push(source),
+            Err(why) => tracing::warn!(job = %job.spec.id, source = %link.root, why, "planned outputs cannot be read"),
+        }
+    }
+    Ok(sources)
+}
+
+/// What is sensitive in the roots that this job's root reads: there it has its mark, here it has lost it.
+async fn upstream_secrets(app: &App, job: &Job) -> Result<Secrets, ReportError> {
+    let mut secrets = Secrets::default();
+    for id in &job.spec.sources {
+        let Some(maker) = app.store.job(id).await?.filter(|maker| maker.pull == job.pull) else { continue };
+        match open(app, &maker, PLAN_JSON).await {
+            Err(ReportError::Missing(_)) => {}
+            opened => secrets.extend(&Secrets::of_plan(&opened?)),
+        }
+    }
+    for source in linked(app, job).await? {
+        source.secrets.iter().for_each(|secret| secrets.add(secret));
+    }
+    Ok(secrets)
 }
 
 /// Keeps something that the job uploads.
@@ -188,7 +223,7 @@ pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), Repo
     app.known.invalidate(&job.spec.id).await;
     let known = mask::of_repository(app, job).await?;
     let outcome = match result {
-        JobResult::Planned { tool } => planned(app, job, tool, &known).await?,
+        JobResult::Planned { tool, fell_back } => planned(app, job, tool, (&known, fell_back)).await?,
         JobResult::Applied { resources } => Outcome::Applied(mask::resources(resources, &known)),
         JobResult::Stale { failure } => Outcome::Stale(mask::failure(failure, &known)),
         JobResult::Failed { failure, resources, errored_state } => Outcome::Failed {
@@ -212,7 +247,12 @@ pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreErro
 }
 
 /// Reads the uploaded plan; the digest is made here, because the job has no key.
-async fn planned(app: &App, job: &Job, tool: &Tool, abroad: &Secrets) -> Result<Outcome, ReportError> {
+async fn planned(
+    app: &App,
+    job: &Job,
+    tool: &Tool,
+    (abroad, fell_back): (&Secrets, &[FellBack]),
+) -> Result<Outcome, ReportError> {
     let now = app.clock.now();
     let json = open(app, job, PLAN_JSON).await?;
     app.store.blob(&job.spec.id, PLAN).await?.ok_or(ReportError::Missing(PLAN))?;
@@ -223,6 +263,7 @@ async fn planned(app: &App, job: &Job, tool: &Tool, abroad: &Secrets) -> Result<
         Err(error) => return Err(error),
     };
     known.extend(abroad);
+    known.extend(&upstream_secrets(app, job).await?);
     let read = plan::parse_knowing(&json, &known)
         .and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
     Ok(match read {
@@ -233,6 +274,8 @@ async fn planned(app: &App, job: &Job, tool: &Tool, abroad: &Secrets) -> Result<
             tool: tool.clone(),
             at: now,
             took_ms: 0,
+            fell_back: fell_back.to_vec(),
+            since: None,
         }),
         Err(error) => Outcome::Failed {
             failure: Failure {

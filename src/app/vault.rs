@@ -119,6 +119,8 @@ mod tests {
             plan_of: None,
             source: String::new(),
             state_lock: StateLock::Off,
+            linked: vec![],
+            sources: vec![],
         }
     }
 

@@ -53,9 +53,9 @@ async fn first_pull(stage: &Stage) -> Step<u64> {
     wait("the note has the plan, the order and the reach", clock, || {
         let note = note(stage, number)?;
         let parts = [
-            "1 delete · 1 replace",
+            "1 delete · 2 replace",
             "`wave-1`",
-            "**Blast radius:**",
+            "(known after apply)",
             "**By resource:**",
             "planned again after `network`",
         ];

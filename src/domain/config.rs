@@ -39,6 +39,9 @@ pub struct RepoConfig {
     pub locks: LockMode,
     /// How many jobs of one rollout run at once; 0 leaves it to the server.
     pub parallelism: usize,
+    /// Whether a reader is planned of whose sources nothing that it reads changes.
+    #[serde(default)]
+    pub prune: Prune,
 }
 
 /// What can differ from root to root; `None` and empty mean "not said here".
@@ -170,6 +173,17 @@ pub enum MergePolicy {
     Manual,
     /// We merge once every root of the head is applied or unchanged, and at least one was applied.
     Auto,
+}
+
+/// `prune:`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prune {
+    /// A reader whose read outputs do not change is not planned.
+    #[default]
+    Unchanged,
+    /// Every reached root is planned.
+    Nothing,
 }
 
 /// `locks:`.

@@ -16,6 +16,7 @@ use super::page::Pages;
 use super::pull::{Pull, Seen};
 
 mod apply;
+mod basis;
 mod command;
 mod finish;
 mod gates;

@@ -13,7 +13,7 @@ mod canonical;
 mod exact;
 
 use canonical::Canonical;
-use exact::Json;
+pub(in crate::domain) use exact::Json;
 
 /// What a plan's digest binds beside the plan's JSON.
 #[derive(Clone, Debug)]

@@ -46,6 +46,32 @@ pub struct JobSpec {
     pub source: String,
     /// Whether the tool takes the state's own lock.
     pub state_lock: StateLock,
+    /// Sources whose planned outputs are read instead of their applied ones.
+    #[serde(default)]
+    pub linked: Vec<Link>,
+    /// The jobs that planned the roots that it reads: what is sensitive there is masked here, where its mark is lost.
+    #[serde(default)]
+    pub sources: Vec<JobId>,
+}
+
+/// A block of the root that reads the planned outputs of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The block's name, `net` of `data.terraform_remote_state.net`.
+    pub block: String,
+    /// The job that planned the source.
+    pub plan_of: JobId,
+    /// The source.
+    pub root: RootKey,
+}
+
+/// A source that was read as it is applied, although its planned outputs were to be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FellBack {
+    /// The source.
+    pub source: RootKey,
+    /// Why, as a part of a sentence: `its block has count`.
+    pub why: String,
 }
 
 /// Which phase of a run.
@@ -118,6 +144,9 @@ pub enum JobResult {
     Planned {
         /// Which program made it.
         tool: Tool,
+        /// Links that were not followed, with the reason.
+        #[serde(default)]
+        fell_back: Vec<FellBack>,
     },
     /// Applied.
     Applied {

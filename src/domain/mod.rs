@@ -15,6 +15,7 @@ pub mod hcl;
 pub mod ids;
 pub mod inspect;
 pub mod job;
+pub mod linked;
 pub mod lock;
 pub mod nearest;
 pub mod note;

@@ -129,6 +129,8 @@ pub enum RootStatus {
     Blocked,
     /// Waits for a source that was never applied.
     AwaitsSource,
+    /// It reads nothing that changes, and is not planned.
+    Unread,
     /// A job plans it.
     Planning,
     /// Planned, and changes nothing.
@@ -302,6 +304,7 @@ fn status(run: &RootRun) -> RootStatus {
         (ApplyRun::None, plan) => match plan {
             PlanRun::Queued => RootStatus::Queued,
             PlanRun::Blocked(_) => RootStatus::Blocked,
+            PlanRun::Unread => RootStatus::Unread,
             PlanRun::AwaitsSource(_) => RootStatus::AwaitsSource,
             PlanRun::Running { .. } => RootStatus::Planning,
             PlanRun::Done(planned) if planned.plan.changes_something() => RootStatus::Planned,

@@ -9,7 +9,7 @@ use super::config::{RepoConfig, RootSettings, ToolKind};
 use super::digest;
 use super::estate::{Edge, Hole, Reason};
 use super::ids::{Digest, JobId, Login, RolloutId, RootKey, Sha, StateKey, Timestamp};
-use super::job::{Failure, ResourceState};
+use super::job::{Failure, FellBack, ResourceState};
 use super::plan::{Counts, Plan};
 use super::reach::Reach;
 
@@ -132,6 +132,34 @@ pub struct RootRun {
     pub previous: Option<Planned>,
     /// How often its current plan job was lost; a plan is tried once more, an apply never.
     pub lost: u32,
+    /// What of its sources its newest plan was made on; a plan made on anything else than what is now is never applied.
+    #[serde(default)]
+    pub basis: Vec<Basis>,
+}
+
+/// What a plan was made on, for one block that reads outputs which this rollout changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The source.
+    pub source: RootKey,
+    /// The block, with its module in front.
+    pub block: String,
+    /// The digest of the source's plan.
+    pub digest: Digest,
+    /// Which of its outputs were read.
+    pub outputs: Outputs,
+}
+
+/// Which outputs of a source a plan was made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outputs {
+    /// Those that its plan will make.
+    Planned,
+    /// Those before its plan, because the link cannot be followed or its own plan is not sure of them.
+    Earlier,
+    /// Those that are there since its plan was applied.
+    Applied,
 }
 
 /// Outputs of another root that a run reads.
@@ -143,6 +171,9 @@ pub struct Read {
     pub outputs: Vec<String>,
     /// Any of them is known only after the source applied.
     pub unknown: bool,
+    /// Why the plan was made on the applied outputs instead of the planned ones, as a part of a sentence.
+    #[serde(default)]
+    pub why: Option<String>,
 }
 
 /// The plan of a run.
@@ -155,6 +186,8 @@ pub enum PlanRun {
     Blocked(Blocker),
     /// It reads the state of this root, which has never been applied: it is planned after it.
     AwaitsSource(RootKey),
+    /// Nothing that it reads changes, and it is here for nothing else: not planned.
+    Unread,
     /// A job plans it.
     Running {
         /// The job.
@@ -206,6 +239,12 @@ pub struct Planned {
     pub at: Timestamp,
     /// How long the run took from its start to its result, milliseconds; set by the turn that takes the result.
     pub took_ms: i64,
+    /// Sources that it read as they are applied, although their planned outputs were to be read.
+    #[serde(default)]
+    pub fell_back: Vec<FellBack>,
+    /// Since when a plan with this digest has been there; `None` when just now.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
 }
 
 /// A program and its version; both are compared before a saved plan is applied.
@@ -393,6 +432,28 @@ impl RootRun {
         self.planned().is_some_and(|planned| planned.plan.changes_something())
     }
 
+    /// Its plan, if any, is made again.
+    pub fn queue_again(&mut self) {
+        if let PlanRun::Done(planned) = std::mem::replace(&mut self.plan, PlanRun::Queued) {
+            self.previous = Some(planned);
+        }
+    }
+
+    /// Whether a plan of it is still to come.
+    pub fn lacks_plan(&self) -> bool {
+        self.planned().is_none() && self.plan != PlanRun::Unread
+    }
+
+    /// Whether its plan does not know a value that it reads, so that another plan takes its place before it applies.
+    pub fn reads_unknown(&self) -> bool {
+        !self.is_applied() && self.replans_after.iter().any(|read| read.unknown)
+    }
+
+    /// Whether there is nothing to apply, now or later.
+    pub fn is_unchanged(&self) -> bool {
+        !self.reads_unknown() && !self.lacks_plan() && !self.changes_something()
+    }
+
     /// Whether it was applied in this rollout.
     pub fn is_applied(&self) -> bool {
         matches!(self.apply, ApplyRun::Applied { .. })
@@ -413,7 +474,7 @@ impl Rollout {
 
     /// The set digest of a wave over its roots that change something; `None` while a plan is missing or when nothing changes.
     pub fn set_digest(&self, number: usize) -> Option<Digest> {
-        if self.wave(number).any(|run| run.planned().is_none()) {
+        if self.wave(number).any(RootRun::lacks_plan) {
             return None;
         }
         let pairs: Vec<(RootKey, Digest)> = self
@@ -432,13 +493,17 @@ impl Rollout {
             .fold(Counts::default(), |sum, planned| sum + planned.plan.counts())
     }
 
-    /// Whether each reached root has a plan or a plan that failed.
+    /// Whether each reached root has a plan, needs none, or has one that failed.
     pub fn is_planned(&self) -> bool {
         self.stage == Stage::Ready
             && self.runs.values().all(|run| {
                 matches!(
                     run.plan,
-                    PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Dropped { .. } | PlanRun::AwaitsSource(_)
+                    PlanRun::Done(_)
+                        | PlanRun::Unread
+                        | PlanRun::Failed { .. }
+                        | PlanRun::Dropped { .. }
+                        | PlanRun::AwaitsSource(_)
                 )
             })
     }

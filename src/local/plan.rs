@@ -207,6 +207,7 @@ impl Session<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
+            neighbours: Vec::new(),
             now: now(),
             locks: LockTable::default(),
             fresh: None,
@@ -241,9 +242,16 @@ fn read(spec: &JobSpec, tool: Tool, json: &[u8]) -> Outcome {
     let digest = digest::of_plan(json, &bound, b"local");
     let made = plan::parse(json).and_then(|plan| Ok((plan, digest?)));
     match made {
-        Ok((plan, digest)) => {
-            Outcome::Planned(Planned { job: spec.id.clone(), plan, digest, tool, at: now(), took_ms: 0 })
-        }
+        Ok((plan, digest)) => Outcome::Planned(Planned {
+            job: spec.id.clone(),
+            plan,
+            digest,
+            tool,
+            at: now(),
+            took_ms: 0,
+            fell_back: Vec::new(),
+            since: None,
+        }),
         Err(error) => failed(Failure {
             step: "show".to_owned(),
             summary: "The plan cannot be read".to_owned(),

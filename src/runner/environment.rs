@@ -87,6 +87,8 @@ mod tests {
             plan_of: None,
             source: String::new(),
             state_lock: StateLock::Off,
+            linked: vec![],
+            sources: vec![],
         }
     }
 

@@ -9,7 +9,8 @@ use tokio::process::Command;
 
 use super::environment;
 use super::failure::{Broken, Place, failure, of_errors, of_text};
-use super::tool::{Program, find_on, lock_flag, name, tail};
+use super::program::{Program, find_on, name};
+use super::tool::{lock_flag, tail};
 use crate::domain::config::ToolKind;
 use crate::domain::job::{Failure, JobSpec};
 use crate::domain::progress::{Diagnostic, Line, What};

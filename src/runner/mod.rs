@@ -15,6 +15,7 @@ mod checkout;
 mod declared;
 mod environment;
 mod failure;
+mod linked;
 pub mod local;
 mod plan;
 mod process;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Job;
 use super::failure::{Broken, of_errors};
+use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::program;
 use super::tool::{self, Workplace, step};
@@ -16,7 +17,27 @@ use crate::domain::secret::Secrets;
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
     let file = job.directory.join("plan.tfplan");
-    let (tool, said) = step(job, "plan", plan(job, &place, &file, secrets)).await?;
+    let (tool, said, fell_back) = step(job, "plan", async {
+        let mut upstream = Secrets::default();
+        let mut linked = linked::put_in(job, &place, &mut upstream).await?;
+        secrets.extend(&upstream);
+        let mut planned = plan(job, &place, &file, secrets).await;
+        if linked.is_in_place()
+            && let Err(Broken::Failed(failure)) = &planned
+        {
+            let failure = super::failure::failure(Broken::Failed(failure.clone()), secrets);
+            job.reporter.log("plan", &format!("The plan on planned outputs failed: {}", failure.summary));
+            job.reporter.log("plan", "Planning once more on the applied ones.");
+            linked
+                .take_out(&format!("the plan on its planned outputs failed: {}", failure.summary.replace('\n', " ")))?;
+            // What the failed plan left must not be taken for the new one.
+            let _ = std::fs::remove_file(&file);
+            planned = plan(job, &place, &file, secrets).await;
+        }
+        let (tool, said) = planned?;
+        Ok((tool, said, linked.left))
+    })
+    .await?;
     step(job, "show", async {
         let (json, bytes) = tool::show(job, &place, &file).await?;
         secrets.add_plan(&bytes, &place.declared);
@@ -31,7 +52,7 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
         Ok(())
     })
     .await?;
-    Ok(JobResult::Planned { tool })
+    Ok(JobResult::Planned { tool, fell_back })
 }
 
 /// What the tool said while it planned. It is held back until its plan was read: the key of an instance or an error may

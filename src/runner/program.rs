@@ -88,8 +88,26 @@ fn asked(job: &Job) -> String {
     }
 }
 
+/// The program that is asked for, or the first that there is, on this `PATH`, whatever its version.
+pub(super) fn find_on(path: &str, tool: Option<ToolKind>) -> Result<Program, Broken> {
+    let kinds: &[ToolKind] = match &tool {
+        Some(kind) => std::slice::from_ref(kind),
+        None => &[ToolKind::Terraform, ToolKind::Tofu],
+    };
+    kinds.iter().find_map(|kind| first_on(path, *kind)).ok_or_else(|| {
+        let names: Vec<String> = kinds.iter().map(|kind| format!("`{}`", name(*kind))).collect();
+        Broken::new(
+            format!("{} is not installed", names.join(" or ")),
+            format!("PATH is `{path}`. Install it, or choose another with `tool:` in `.tidegate.yaml`."),
+        )
+    })
+}
+
 fn on_path(job: &Job, kind: ToolKind) -> Option<Program> {
-    let path = job.environment.get("PATH").map(String::as_str).unwrap_or_default();
+    first_on(job.environment.get("PATH").map(String::as_str).unwrap_or_default(), kind)
+}
+
+fn first_on(path: &str, kind: ToolKind) -> Option<Program> {
     let files = std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name(kind)));
     files.into_iter().find(|file| is_program(file)).map(|path| Program { kind, path })
 }

@@ -1,4 +1,4 @@
-//! The server as a job sees it: five routes behind one token. Every call is repeated until it is answered or its time is
+//! The server as a job sees it: its routes behind one token. Every call is repeated until it is answered or its time is
 //! over; an answer of 4xx is final.
 
 use std::path::Path;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::RunnerError;
 use super::failure::Broken;
 use crate::domain::job::{JobLine, JobResult, JobSpec, Phase};
+use crate::domain::linked::Source;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -105,6 +106,13 @@ impl Server {
     /// Fetches the tar of the source tree into a file.
     pub(super) async fn source(&self, into: &Path) -> Result<(), Broken> {
         self.download("source", into).await
+    }
+
+    /// Fetches the planned outputs of the sources.
+    pub(super) async fn linked(&self) -> Result<Vec<Source>, Broken> {
+        let answer = self.call(|| self.request(Method::GET, "linked")).await;
+        let answer = answer.map_err(|error| Broken::server("linked", &error.to_string()))?;
+        answer.json().await.map_err(|error| Broken::server("linked", &chain(&error)))
     }
 
     /// Fetches the saved plan into a file.

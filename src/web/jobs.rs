@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::app::reports::{self, ReportError, Upload, Wanted};
 use crate::domain::ids::JobId;
 use crate::domain::job::{JobLine, JobResult, JobSpec};
+use crate::domain::linked::Source;
 use crate::ports::store::Job;
 
 /// A job that proved its token. No route here works without one.
@@ -71,6 +72,10 @@ pub(super) async fn claim(
 
 pub(super) async fn source(State(app): State<Arc<App>>, job: Authorized) -> Result<Vec<u8>, Refused> {
     Ok(reports::source(&app, &job.0).await?)
+}
+
+pub(super) async fn linked(State(app): State<Arc<App>>, job: Authorized) -> Result<Json<Vec<Source>>, Refused> {
+    Ok(Json(reports::linked(&app, &job.0).await?))
 }
 
 pub(super) async fn saved_plan(State(app): State<Arc<App>>, job: Authorized) -> Result<Vec<u8>, Refused> {

@@ -27,6 +27,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
     let jobs = Router::new()
         .route("/jobs/{id}/claim", post(jobs::claim))
         .route("/jobs/{id}/source", get(jobs::source))
+        .route("/jobs/{id}/linked", get(jobs::linked))
         .route("/jobs/{id}/plan", get(jobs::saved_plan).put(jobs::put_plan))
         .route("/jobs/{id}/plan.json", put(jobs::put_plan_json))
         .route("/jobs/{id}/secrets", put(jobs::put_secrets))

@@ -240,6 +240,7 @@ fn state_of(run: &RootRun) -> (&'static str, Option<JobId>, String) {
         }
         (_, PlanRun::Done(planned)) => ("no changes", Some(planned.job.clone()), String::new()),
         (_, PlanRun::Blocked(_)) => ("locked", None, String::new()),
+        (_, PlanRun::Unread) => ("unchanged", None, String::new()),
         (_, PlanRun::AwaitsSource(_)) => ("waits", None, String::new()),
         (_, PlanRun::Dropped { .. }) => ("discarded", None, String::new()),
         (_, PlanRun::Queued) => ("queued", None, String::new()),

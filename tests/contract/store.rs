@@ -119,6 +119,8 @@ pub(crate) fn spec(id: &str) -> JobSpec {
         plan_of: None,
         source: String::new(),
         state_lock: StateLock::Off,
+        linked: vec![],
+        sources: vec![],
     }
 }
 

@@ -32,6 +32,8 @@ fn spec(phase: Phase) -> JobSpec {
         args: Vec::new(),
         plan_of: None,
         source: String::new(),
+        linked: vec![],
+        sources: vec![],
         state_lock: match phase {
             Phase::Plan => StateLock::Off,
             Phase::Apply => StateLock::Wait,
@@ -66,7 +68,7 @@ const TWO: &str = "resource \"terraform_data\" \"a\" { input = \"1\" }\nresource
 async fn a_plan_is_made_shown_and_uploaded_then_applied_once() {
     let states = tempfile::tempdir().unwrap();
     let planned = job(states.path(), TWO, spec(Phase::Plan), None, Trouble::None).await;
-    let Some(JobResult::Planned { tool }) = &planned.result else { panic!("{:?}", planned.result) };
+    let Some(JobResult::Planned { tool, .. }) = &planned.result else { panic!("{:?}", planned.result) };
     assert!(tool.version.starts_with("1."), "{tool:?}");
     assert!(planned.plan.as_deref().is_some_and(|plan| plan.starts_with(b"PK")));
     let json: serde_json::Value = serde_json::from_slice(planned.plan_json.as_deref().unwrap()).unwrap();

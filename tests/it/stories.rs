@@ -10,6 +10,7 @@ mod buglog_output;
 mod buglog_roots;
 mod buglog_statuses;
 mod commands;
+mod linked;
 mod locks;
 mod neighbours;
 mod notes;

@@ -3,8 +3,8 @@
 
 use super::tree::{self, Node, Value, problem_at};
 use super::{
-    ApplyPolicy, ApplyWhen, ApprovalSource, Approvers, GatePolicy, LockMode, MergePolicy, RepoConfig, Requirement,
-    RootSettings, ToolKind, Waves, glob,
+    ApplyPolicy, ApplyWhen, ApprovalSource, Approvers, GatePolicy, LockMode, MergePolicy, Prune, RepoConfig,
+    Requirement, RootSettings, ToolKind, Waves, glob,
 };
 use crate::domain::nearest::nearest;
 use crate::domain::tool::Constraint;
@@ -24,8 +24,8 @@ pub struct Problem {
 pub(super) const ROOT_KEYS: [&str; 8] =
     ["tool", "version", "gate", "require_approval", "approvers", "workspaces", "var_files", "backend_config"];
 /// The keys that stand at the top alone.
-pub(super) const TOP_KEYS: [&str; 7] =
-    ["roots", "waves", "confirm_destructive", "approval", "apply", "locks", "parallelism"];
+pub(super) const TOP_KEYS: [&str; 8] =
+    ["roots", "waves", "confirm_destructive", "approval", "apply", "locks", "parallelism", "prune"];
 pub(super) const ROOTS_KEYS: [&str; 2] = ["ignore", "match"];
 pub(super) const WAVES_KEYS: [&str; 3] = ["canary", "after", "jobs"];
 pub(super) const APPROVERS_KEYS: [&str; 3] = ["four_eyes", "count", "names"];
@@ -87,6 +87,10 @@ impl Reader {
                 "apply" => config.apply = self.apply(value),
                 "locks" => config.locks = self.choice(key, value, &LOCKS).unwrap_or_default(),
                 "parallelism" => config.parallelism = self.count(key, value, 1).unwrap_or_default(),
+                "prune" => {
+                    let asked = self.switch(key, value).unwrap_or(true);
+                    config.prune = if asked { Prune::Unchanged } else { Prune::Nothing };
+                }
                 _ => self.root_key(key, value, &mut config.top, &mut said),
             }
         }

@@ -1,8 +1,8 @@
 //! An apply as it goes from wave to wave: plan again on real outputs, ask the gate, take the locks, start the jobs, wait. Every
 //! step is derived from the state, so an approval that arrives resumes a waiting wave by itself and nothing runs twice.
 
-use super::Turn;
 use super::gates::permit;
+use super::{Turn, basis};
 use crate::domain::effect::Act;
 use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
@@ -10,7 +10,7 @@ use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceSt
 use crate::domain::lock::{Blocked, Cause, Holder};
 use crate::domain::note::markdown::code;
 use crate::domain::plan::{Action, Plan, moved};
-use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, Outputs, PlanRun, Rollout, RootRun, Scope, Stage};
 use crate::domain::tool::AskedBy;
 
 /// Whether jobs apply or plan for the apply right now: nothing else may change the rollout's plans meanwhile.
@@ -112,7 +112,12 @@ impl Turn<'_> {
         let wave: Vec<&RootRun> = rollout.wave(apply.wave).collect();
         let again: Vec<RootKey> = wave
             .iter()
-            .filter(|run| !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_)))
+            .filter(|run| !run.is_applied())
+            .filter(|run| {
+                !run.replans_after.is_empty()
+                    || matches!(run.plan, PlanRun::AwaitsSource(_))
+                    || is_outdated(rollout, run)
+            })
             .map(|run| run.root.clone())
             .collect();
         if !again.is_empty() {
@@ -121,14 +126,15 @@ impl Turn<'_> {
         if wave.iter().any(|run| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. })) {
             return Step::To(ApplyStage::Failed);
         }
-        if wave.iter().any(|run| run.planned().is_none()) {
+        if wave.iter().any(|run| run.lacks_plan()) {
             return Step::Stay;
         }
         self.at_the_gate(rollout, apply)
     }
 
     fn at_the_gate(&self, rollout: &Rollout, apply: &Apply) -> Step {
-        if rollout.wave(apply.wave).any(|run| run.planned().is_none()) {
+        let stale = |run: &RootRun| run.lacks_plan() || !run.is_applied() && is_outdated(rollout, run);
+        if rollout.wave(apply.wave).any(stale) {
             return Step::To(ApplyStage::Planning);
         }
         if to_apply(rollout, apply).is_empty() {
@@ -151,10 +157,7 @@ impl Turn<'_> {
         for root in roots {
             if let Some(run) = self.run_mut(root) {
                 run.replans_after.clear();
-                if let PlanRun::Done(planned) = &run.plan {
-                    run.previous = Some(planned.clone());
-                }
-                run.plan = PlanRun::Queued;
+                run.queue_again();
             }
         }
     }
@@ -235,6 +238,11 @@ fn after_applying(rollout: &Rollout, apply: &Apply) -> Step {
     Step::To(ApplyStage::Planning)
 }
 
+/// Whether a plan was made on other outputs than those that are there now.
+fn is_outdated(rollout: &Rollout, run: &RootRun) -> bool {
+    matches!(run.plan, PlanRun::Done(_) | PlanRun::Unread) && basis::of(rollout, &run.root) != run.basis
+}
+
 /// The roots of the wave at work that still have something to apply.
 fn to_apply(rollout: &Rollout, apply: &Apply) -> Vec<RootKey> {
     rollout
@@ -284,6 +292,10 @@ fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<
     let id = super::plans::next_job(rollout);
     let run = rollout.runs.get(root)?;
     let planned = run.planned()?;
+    // A preview holds configuration that is not the commit's; it never applies, whoever let it through.
+    if run.basis.iter().any(|basis| basis.outputs == Outputs::Planned) {
+        return None;
+    }
     Some(JobSpec {
         version: VERSION,
         id,
@@ -300,6 +312,8 @@ fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<
         plan_of: Some(planned.job.clone()),
         source: run.source.clone(),
         state_lock: StateLock::Wait,
+        linked: Vec::new(),
+        sources: basis::sources(rollout, root),
     })
 }
 

@@ -7,6 +7,7 @@ use crate::domain::approval::{Approval, Confirmed, Permission, Source};
 use crate::domain::command::{self, ApplyTarget, Command, Reading};
 use crate::domain::config::Requirement;
 use crate::domain::effect::{Act, Reaction};
+use crate::domain::estate::Reason;
 use crate::domain::event::{AuthorKind, Comment, CommentKind};
 use crate::domain::gate::{Bar, bars};
 use crate::domain::ids::{Digest, Login, RootKey, Sha, StateKey, Timestamp};
@@ -142,15 +143,16 @@ impl Turn<'_> {
         for root in named {
             if let Some(run) = self.run_mut(&root) {
                 run.args = args.to_vec();
+                // What somebody names is planned, whatever it reads.
+                if !run.reasons.contains(&Reason::Asked) {
+                    run.reasons.push(Reason::Asked);
+                }
                 if let PlanRun::Running { job, .. } = &run.plan {
                     let job = job.clone();
                     run.plan = PlanRun::Queued;
                     self.act(format!("cancel:{job}"), Act::CancelJob { job });
                 } else {
-                    if let PlanRun::Done(planned) = &run.plan {
-                        run.previous = Some(planned.clone());
-                    }
-                    run.plan = PlanRun::Queued;
+                    run.queue_again();
                 }
                 if let Some(run) = self.run_mut(&root) {
                     run.apply = ApplyRun::None;
@@ -216,7 +218,7 @@ impl Turn<'_> {
         if let Some(run) = rollout.runs.values().find(|run| matches!(run.apply, ApplyRun::Failed { .. })) {
             return Some(reply::failed_before(&run.root));
         }
-        if rollout.runs.values().all(|run| run.is_applied() || super::gates::is_unchanged(run)) {
+        if rollout.runs.values().all(|run| run.is_applied() || run.is_unchanged()) {
             return Some(reply::nothing_to_apply(&rollout.head));
         }
         None

@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::domain::config::GatePolicy;
 use crate::domain::gate::{self, Permit, Question, Reason, Rules, Verdict};
-use crate::domain::ids::{Digest, Login, RootKey};
+use crate::domain::ids::{Digest, Login, RootKey, Timestamp};
 use crate::domain::note::markdown::code;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Stage, WaveState};
 
@@ -13,7 +13,7 @@ impl Turn<'_> {
         let digest = rollout.set_digest(wave);
         let destroyed = destroyed(rollout, wave);
         let rules = self.rules(rollout, wave);
-        let shown_at = rollout.planned_at.filter(|_| rollout.wave(wave).all(|run| run.replans_after.is_empty()));
+        let shown_at = rollout.planned_at.and_then(|_| shown_since(rollout, wave));
         gate::decide(&Question {
             wave,
             digest: digest.as_ref(),
@@ -88,13 +88,13 @@ impl Turn<'_> {
             return (WaveState::Failed, None);
         }
         if runs.iter().any(|run| run.changes_something())
-            && runs.iter().all(|run| run.is_applied() || is_unchanged(run))
+            && runs.iter().all(|run| run.is_applied() || run.is_unchanged())
         {
             return (WaveState::Applied, None);
         }
         if let Some(earlier) = earlier
             && runs.iter().any(|run| {
-                run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_))
+                run.changes_something() || run.reads_unknown() || matches!(run.plan, PlanRun::AwaitsSource(_))
             })
         {
             return (WaveState::After(earlier), None);
@@ -145,9 +145,12 @@ pub(super) fn destroyed(rollout: &Rollout, wave: usize) -> Vec<(RootKey, String)
         .collect()
 }
 
-/// Whether the plan is there, changes nothing, and will not be made again.
-pub(super) fn is_unchanged(run: &RootRun) -> bool {
-    run.replans_after.is_empty() && run.planned().is_some_and(|planned| !planned.plan.changes_something())
+/// Since when the digest of a wave has been there to be seen; `None` while a value that it reads is not known.
+fn shown_since(rollout: &Rollout, wave: usize) -> Option<Timestamp> {
+    if rollout.wave(wave).any(RootRun::reads_unknown) {
+        return None;
+    }
+    rollout.wave(wave).filter_map(RootRun::planned).map(|planned| planned.since.unwrap_or(planned.at)).max()
 }
 
 /// What a wave waits for, as the end of a sentence.
@@ -193,7 +196,7 @@ pub(super) fn shown(rollout: &Rollout) -> Vec<(usize, Digest)> {
         return Vec::new();
     }
     (1..=rollout.waves.len())
-        .filter(|wave| rollout.wave(*wave).all(|run| run.replans_after.is_empty()))
+        .filter(|wave| !rollout.wave(*wave).any(RootRun::reads_unknown))
         .filter_map(|wave| Some((wave, rollout.set_digest(wave)?)))
         .collect()
 }

@@ -60,7 +60,9 @@ impl Turn<'_> {
             Outcome::Planned(planned) => {
                 run.lost = 0;
                 let since = if let PlanRun::Running { since, .. } = run.plan { since } else { now };
-                PlanRun::Done(Planned { took_ms: now.since_ms(since), ..planned.clone() })
+                let same = run.previous.as_ref().filter(|before| before.digest == planned.digest);
+                let shown = same.map_or(planned.at, |before| before.since.unwrap_or(before.at));
+                PlanRun::Done(Planned { took_ms: now.since_ms(since), since: Some(shown), ..planned.clone() })
             }
             Outcome::Lost(_) if run.lost + 1 < PLAN_TRIES => {
                 run.lost += 1;

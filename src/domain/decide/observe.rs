@@ -229,10 +229,14 @@ impl Turn<'_> {
                 steps: Vec::new(),
                 previous: None,
                 lost: 0,
+                basis: Vec::new(),
             });
-            rollout
-                .runs
-                .insert(root.root.clone(), RootRun { reasons: root.reasons.clone(), reads: root.reads.clone(), ..run });
+            let mut run = RootRun { reasons: root.reasons.clone(), reads: root.reads.clone(), ..run };
+            // It may be here for another reason now.
+            if run.plan == PlanRun::Unread {
+                run.queue_again();
+            }
+            rollout.runs.insert(root.root.clone(), run);
         }
         rollout.base = inspection.base.clone();
         rollout.tree = inspection.tree.clone();

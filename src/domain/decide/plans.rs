@@ -1,7 +1,7 @@
 //! From queued plans to jobs, and from ended plans to what they mean together: who is planned again
 //! after whom, and what the change reaches. It applies nothing.
 
-use super::Turn;
+use super::{Turn, basis};
 use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
 use crate::domain::ids::{JobId, RootKey, StateKey};
@@ -9,7 +9,7 @@ use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
-use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Planned, Read, Rollout, RootRun, Stage};
+use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Rollout, RootRun, Stage};
 
 impl Turn<'_> {
     /// Everything that follows from the state, until nothing more does.
@@ -17,6 +17,7 @@ impl Turn<'_> {
         if !self.pull.is_open() {
             return;
         }
+        self.plan_outdated_again();
         self.start_plans();
         self.read_together();
         self.let_go_of_unchanged();
@@ -47,7 +48,7 @@ impl Turn<'_> {
             .cloned()
             .collect();
         for root in waiting {
-            if self.is_held_up(&root) {
+            if self.is_too_early(&root) || self.is_unread(&root) || self.is_held_up(&root) {
                 continue;
             }
             if free == 0 {
@@ -56,6 +57,47 @@ impl Turn<'_> {
             free -= 1;
             self.start_plan(&root);
         }
+    }
+
+    /// A plan that was made on other outputs than those that are there or planned now is made again. While jobs apply, the
+    /// apply itself sees to that, wave by wave.
+    fn plan_outdated_again(&mut self) {
+        if self.is_applying() {
+            return;
+        }
+        let Some(rollout) = self.pull.rollout.as_ref().filter(|rollout| rollout.stage == Stage::Ready) else { return };
+        let outdated: Vec<RootKey> = rollout
+            .runs
+            .values()
+            .filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Unread))
+            .filter(|run| run.apply == ApplyRun::None && basis::is_settled(rollout, &run.root))
+            .filter(|run| basis::of(rollout, &run.root) != run.basis)
+            .map(|run| run.root.clone())
+            .collect();
+        for root in &outdated {
+            if let Some(run) = self.run_mut(root) {
+                run.queue_again();
+            }
+        }
+        if let Some(rollout) = self.pull.rollout.as_mut().filter(|_| !outdated.is_empty()) {
+            rollout.reach = None;
+        }
+    }
+
+    /// Whether a source of the root has not ended planning.
+    fn is_too_early(&self, root: &RootKey) -> bool {
+        self.pull.rollout.as_ref().is_some_and(|rollout| !basis::is_settled(rollout, root))
+    }
+
+    /// Whether the root needs no plan, because nothing that it reads changes; then it says so.
+    fn is_unread(&mut self, root: &RootKey) -> bool {
+        let Some(rollout) = &self.pull.rollout else { return false };
+        let unread = rollout.runs.get(root).is_some_and(|run| basis::is_unread(rollout, run));
+        if let Some(run) = self.run_mut(root).filter(|_| unread) {
+            run.plan = PlanRun::Unread;
+            run.replans_after.clear();
+        }
+        unread
     }
 
     /// Whether the root cannot be planned now; then it stands in line and says for whom it waits.
@@ -93,10 +135,9 @@ impl Turn<'_> {
         let now = self.now();
         let Some(spec) = self.plan_spec(root) else { return };
         let job = spec.id.clone();
+        let basis = self.pull.rollout.as_ref().map(|rollout| basis::of(rollout, root)).unwrap_or_default();
         if let Some(run) = self.run_mut(root) {
-            if let PlanRun::Done(planned) = &run.plan {
-                run.previous = Some(planned.clone());
-            }
+            run.basis = basis;
             run.plan = PlanRun::Running { job: job.clone(), since: now };
             run.steps.clear();
         }
@@ -129,6 +170,8 @@ impl Turn<'_> {
         let rollout = self.pull.rollout.as_mut()?;
         let id = next_job(rollout);
         let run = rollout.runs.get(root)?;
+        let linked = basis::links(rollout, &basis::of(rollout, root));
+        let sources = basis::sources(rollout, root);
         Some(JobSpec {
             version: VERSION,
             id,
@@ -145,6 +188,8 @@ impl Turn<'_> {
             plan_of: None,
             source: run.source.clone(),
             state_lock: StateLock::Off,
+            linked,
+            sources,
         })
     }
 
@@ -226,69 +271,11 @@ fn awaits_or_changes(run: &RootRun) -> bool {
 
 /// Marks the readers of outputs that change: they are planned again on real values.
 fn mark_replans(rollout: &mut Rollout) {
-    let reads: Vec<(RootKey, Read)> = rollout
-        .edges
-        .iter()
-        .filter(|edge| rollout.wave_of(&edge.source) < rollout.wave_of(&edge.reader))
-        .filter_map(|edge| {
-            let source = rollout.runs.get(&edge.source)?;
-            if source.is_applied() || rollout.runs.get(&edge.reader)?.is_applied() {
-                return None;
-            }
-            Some((edge.reader.clone(), changed_read(source.planned()?, edge)?))
-        })
-        .collect();
-    for run in rollout.runs.values_mut() {
-        run.replans_after =
-            reads.iter().filter(|(reader, _)| *reader == run.root).map(|(_, read)| read.clone()).collect();
-    }
-    // Whoever reads a root that is planned again may see other outputs of it as well.
-    for wave in rollout.waves.clone() {
-        for root in wave {
-            let again: Vec<Read> = rollout
-                .edges
-                .iter()
-                .filter(|edge| edge.reader == root && rollout.wave_of(&edge.source) < rollout.wave_of(&edge.reader))
-                .filter(|edge| {
-                    rollout
-                        .runs
-                        .get(&edge.source)
-                        .is_some_and(|source| !source.replans_after.is_empty() && !source.is_applied())
-                })
-                .map(|edge| Read {
-                    source: edge.source.clone(),
-                    outputs: edge.outputs.clone().unwrap_or_default(),
-                    unknown: true,
-                })
-                .collect();
-            let Some(run) = rollout.runs.get_mut(&root) else { continue };
-            for read in again {
-                if !run.replans_after.iter().any(|known| known.source == read.source) {
-                    run.replans_after.push(read);
-                }
-            }
+    let unapplied = rollout.runs.values().filter(|run| !run.is_applied());
+    let reads: Vec<_> = unapplied.map(|run| (run.root.clone(), basis::replans(rollout, run))).collect();
+    for (root, reads) in reads {
+        if let Some(run) = rollout.runs.get_mut(&root) {
+            run.replans_after = reads;
         }
     }
-}
-
-fn changed_read(source: &Planned, edge: &crate::domain::estate::Edge) -> Option<Read> {
-    let read: Vec<_> = source
-        .plan
-        .outputs
-        .iter()
-        .filter(|output| edge.outputs.as_ref().is_none_or(|used| used.contains(&output.name)))
-        .collect();
-    if read.is_empty() {
-        return None;
-    }
-    Some(Read {
-        source: edge.source.clone(),
-        outputs: edge
-            .outputs
-            .as_ref()
-            .map(|_| read.iter().map(|output| output.name.clone()).collect())
-            .unwrap_or_default(),
-        // It was planned on the applied values, so every changed value is one that its plan does not know.
-        unknown: true,
-    })
 }

@@ -1,8 +1,8 @@
 //! What people see of a pull, derived anew at the end of each turn: two checks, the note, the comment of the apply, the
 //! merge. Saying the same again costs nothing, because the store drops what was already said.
 
-use super::Turn;
 use super::observe::check_slot;
+use super::{Turn, basis};
 use crate::domain::config::MergePolicy;
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState, Effect};
 use crate::domain::ids::{PullKey, Timestamp};
@@ -105,7 +105,7 @@ impl Turn<'_> {
     /// Merges once every root of the head is applied or unchanged and at least one was applied.
     fn merge(&mut self, rollout: &Rollout) {
         let done = rollout.apply.as_ref().is_some_and(|apply| apply.stage == ApplyStage::Done);
-        let complete = rollout.runs.values().all(|run| run.is_applied() || super::gates::is_unchanged(run));
+        let complete = rollout.runs.values().all(|run| run.is_applied() || run.is_unchanged());
         let applied = rollout.runs.values().any(crate::domain::rollout::RootRun::is_applied);
         if rollout.config.apply.merge == MergePolicy::Auto && done && complete && applied {
             self.act(format!("merge:{}", rollout.head), Act::Merge { head: rollout.head.clone() });
@@ -139,9 +139,16 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     let done = rollout
         .runs
         .values()
-        .filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. }))
+        .filter(|run| {
+            matches!(run.plan, PlanRun::Done(_) | PlanRun::Unread | PlanRun::AwaitsSource(_) | PlanRun::Dropped { .. })
+        })
         .count();
-    let running = rollout.runs.values().any(|run| matches!(run.plan, PlanRun::Running { .. } | PlanRun::Queued));
+    let running = rollout.runs.values().any(|run| match run.plan {
+        PlanRun::Running { .. } => true,
+        // Behind a lock of another pull nothing goes on by itself.
+        PlanRun::Queued => !basis::waits_for_lock(rollout, &run.root),
+        _ => false,
+    });
     if running {
         return (CheckState::Running, format!("{done} of {} planned", roots(total)));
     }
@@ -151,7 +158,8 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     if let Some((run, blocker)) = blocked {
         return (CheckState::Pending, format!("{} waits for #{}", run.root, blocker.pull));
     }
-    (CheckState::Success, format!("{} planned: {}", roots(total), rollout.counts()))
+    let unread = rollout.runs.values().filter(|run| run.plan == PlanRun::Unread).count();
+    (CheckState::Success, format!("{} planned: {}", roots(total - unread), rollout.counts()))
 }
 
 fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (CheckState, String) {
@@ -163,7 +171,7 @@ fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (Che
         }
         Stage::Ready => {}
     }
-    let to_do = rollout.runs.values().filter(|run| run.is_applied() || !super::gates::is_unchanged(run)).count();
+    let to_do = rollout.runs.values().filter(|run| run.is_applied() || !run.is_unchanged()).count();
     let applied = rollout.runs.values().filter(|run| run.is_applied()).count();
     if let Some(wave) = waves.iter().position(|(state, _)| *state == WaveState::Applying) {
         return (

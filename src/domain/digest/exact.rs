@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// A JSON value whose numbers are text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Json {
+pub(in crate::domain) enum Json {
     Null,
     Bool(bool),
     Number(String),
@@ -18,20 +18,20 @@ pub(super) enum Json {
 
 impl Json {
     /// Reads a whole document.
-    pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
+    pub(in crate::domain) fn parse(json: &[u8]) -> Result<Self, String> {
         let raw: &RawValue = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         of_raw(raw).map_err(|error| error.to_string())
     }
 
     /// The field of an object.
-    pub(super) fn get(&self, field: &str) -> Option<&Json> {
+    pub(in crate::domain) fn get(&self, field: &str) -> Option<&Json> {
         let entries = self.entries();
         let index = entries.binary_search_by(|(key, _)| key.as_str().cmp(field)).ok()?;
         Some(&entries[index].1)
     }
 
     /// The items of a list, nothing of anything else.
-    pub(super) fn items(&self) -> &[Json] {
+    pub(in crate::domain) fn items(&self) -> &[Json] {
         match self {
             Json::List(items) => items,
             _ => &[],
@@ -39,7 +39,7 @@ impl Json {
     }
 
     /// The fields of an object by key, nothing of anything else.
-    pub(super) fn entries(&self) -> &[(String, Json)] {
+    pub(in crate::domain) fn entries(&self) -> &[(String, Json)] {
         match self {
             Json::Object(entries) => entries,
             _ => &[],

@@ -78,7 +78,7 @@ fn done(subject: Subject<'_>, apply: &Apply) -> String {
     let counts = applied.iter().fold(Counts::default(), |sum, run| sum + applied_counts(run));
     let head = format!("**Applied** {last} of {} for {} · {counts}", count(total, "wave"), person(&apply.by));
     let runs = || subject.rollout.runs.values();
-    let unplanned = runs().filter(|run| run.planned().is_none() && !run.is_applied()).count();
+    let unplanned = runs().filter(|run| run.lacks_plan() && !run.is_applied()).count();
     let open = runs().filter(|run| !is_done(run)).count() - unplanned;
     let rest = if unplanned > 0 {
         format!("{} {} no plan yet: see the note above.", count(unplanned, "root"), verb(unplanned, "has", "have"))
@@ -240,8 +240,7 @@ fn footer(subject: Subject<'_>, apply: &Apply) -> String {
                 parts.push(format!("wave {number} applied {} in {}", names(&applied), milliseconds(took)));
             }
         } else if number > apply.wave && number <= last_wave(subject, apply) {
-            let again: Vec<&RootRun> =
-                runs.into_iter().filter(|run| run.replans_after.iter().any(|it| it.unknown)).collect();
+            let again: Vec<&RootRun> = runs.into_iter().filter(|run| run.reads_unknown()).collect();
             if !again.is_empty() {
                 let plans = verb(again.len(), "plans", "plan");
                 let after = if number == apply.wave + 1 { "this" } else { "what it reads" };
@@ -257,8 +256,7 @@ fn footer(subject: Subject<'_>, apply: &Apply) -> String {
 
 fn wave<'a>(subject: Subject<'a>, apply: &Apply) -> Vec<&'a RootRun> {
     let runs = subject.rollout.wave(apply.wave);
-    runs.filter(|run| run.changes_something() || !matches!(run.apply, ApplyRun::None) || run.planned().is_none())
-        .collect()
+    runs.filter(|run| run.changes_something() || !matches!(run.apply, ApplyRun::None) || run.lacks_plan()).collect()
 }
 
 fn last_wave(subject: Subject<'_>, apply: &Apply) -> usize {

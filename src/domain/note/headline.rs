@@ -1,7 +1,7 @@
 //! The first two lines: what happens in numbers, and of which commits. It counts and judges nothing.
 
 use super::markdown::{code, list};
-use super::words::{count, milliseconds};
+use super::words::{count, milliseconds, verb};
 use super::{Subject, is_pending};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Counts, Plan};
@@ -44,7 +44,17 @@ pub(super) fn summary(subject: Subject<'_>) -> String {
     let total = rollout.runs.len();
     let roots = if total == 1 { "root" } else { "roots" };
     let took = took(rollout).map(|took| format!(" · {took}")).unwrap_or_default();
-    format!("**{planned} of {total} {roots} planned** {}{took} · [run]({})", commits(rollout), subject.context.url)
+    let unread = unread(rollout);
+    let url = &subject.context.url;
+    format!("**{planned} of {total} {roots} planned**{unread} {}{took} · [run]({url})", commits(rollout))
+}
+
+/// `, 3 read nothing that changes`
+fn unread(rollout: &Rollout) -> String {
+    match rollout.runs.values().filter(|run| run.plan == PlanRun::Unread).count() {
+        0 => String::new(),
+        number => format!(", {number} {} nothing that changes", verb(number, "reads", "read")),
+    }
 }
 
 /// The line of a pull whose plans change nothing.
@@ -56,8 +66,9 @@ pub(super) fn nothing_to_do(subject: Subject<'_>) -> String {
     // What an earlier head applied keeps its locks until the merge.
     let locked = if subject.pull.applied.is_empty() { ", nothing is locked" } else { "" };
     format!(
-        "{} planned {} · nothing to apply{locked} · [run]({})",
-        count(rollout.runs.len(), "root"),
+        "{} planned{} {} · nothing to apply{locked} · [run]({})",
+        count(rollout.runs.values().filter(|run| run.planned().is_some()).count(), "root"),
+        unread(rollout),
         commits(rollout),
         subject.context.url
     )
@@ -81,7 +92,7 @@ pub(super) fn drift(rollout: &Rollout) -> Option<String> {
 
 /// Whether every root is planned and none changes anything.
 pub(super) fn is_unchanged(rollout: &Rollout) -> bool {
-    rollout.runs.values().all(|run| run.planned().is_some() && !run.changes_something())
+    rollout.runs.values().all(|run| !run.lacks_plan() && !run.changes_something())
 }
 
 /// Whether a plan or an apply of this root failed.

@@ -98,8 +98,7 @@ fn all_applied(subject: Subject<'_>) -> Option<String> {
 
 /// Applied, or planned with nothing to apply now or later.
 pub(super) fn is_done(run: &RootRun) -> bool {
-    let later = run.replans_after.iter().any(|read| read.unknown);
-    run.is_applied() || (run.planned().is_some() && !run.changes_something() && !later)
+    run.is_applied() || run.is_unchanged()
 }
 
 fn commands(subject: Subject<'_>) -> Option<String> {
@@ -186,7 +185,7 @@ fn plan_again(subject: Subject<'_>) -> Option<(String, String)> {
     }
     match (failed.as_slice(), dropped.as_slice()) {
         ([one], _) | ([], [one]) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
-        ([], []) => runs().all(|run| run.planned().is_some()).then(|| ("plan".to_owned(), "plan again".to_owned())),
+        ([], []) => runs().all(|run| !run.lacks_plan()).then(|| ("plan".to_owned(), "plan again".to_owned())),
         _ => Some(("plan".to_owned(), format!("plan {} again", count(subject.rollout.runs.len(), "root")))),
     }
 }

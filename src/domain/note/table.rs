@@ -4,7 +4,7 @@
 use super::Subject;
 use super::cut::Budget;
 use super::headline::{has_failed, plan_numbers};
-use super::markdown::{code, code_cell, list};
+use super::markdown::{code, code_cell, list, text};
 use super::words::{count, milliseconds};
 use crate::domain::job::ResourceStage;
 use crate::domain::rollout::{ApplyRun, PlanRun, Read, RootRun, WaveState};
@@ -57,14 +57,17 @@ fn must_stay(run: &RootRun) -> bool {
 
 fn row(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
     let wave = number.map_or("–".to_owned(), |number| number.to_string());
-    let changes = run.planned().map_or("–".to_owned(), |planned| plan_numbers(&planned.plan));
+    let changes = match &run.plan {
+        PlanRun::Unread => "none".to_owned(),
+        _ => run.planned().map_or("–".to_owned(), |planned| plan_numbers(&planned.plan)),
+    };
     let name = code_cell(&run.root.to_string());
     format!("| {wave} | {name} | {changes} | {} | {} |", plan(subject, number, run), now(subject, number, run))
 }
 
 fn plan(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
     match &run.plan {
-        PlanRun::Done(_) if !run.is_applied() && run.replans_after.iter().any(|read| read.unknown) => again(run),
+        PlanRun::Done(_) if run.reads_unknown() => again(run),
         PlanRun::Done(planned) if run.changes_something() => {
             // People approve the wave: the digest that they see is the one that they type.
             let digest = number.and_then(|number| wave_digest(subject, number));
@@ -76,8 +79,7 @@ fn plan(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
 
 /// The short set digest of a wave in code, while an approval of it can count.
 pub(super) fn wave_digest(subject: Subject<'_>, number: usize) -> Option<String> {
-    let again = |run: &RootRun| !run.is_applied() && run.replans_after.iter().any(|read| read.unknown);
-    if subject.rollout.wave(number).any(again) {
+    if subject.rollout.wave(number).any(RootRun::reads_unknown) {
         return None;
     }
     let digest = match subject.context.wave(number) {
@@ -100,7 +102,13 @@ fn again(run: &RootRun) -> String {
         list(&outputs, 3)
     };
     let reads = if unknown.len() == 1 { reads.replace("their", "its") } else { reads };
-    format!("planned again after {}: reads {reads}, known after apply", list(&sources, 3))
+    let why: Vec<&Read> = unknown.iter().filter(|read| read.why.is_some()).copied().collect();
+    let why = match why.as_slice() {
+        [] => return format!("planned again after {}: reads {reads}, known after apply", list(&sources, 3)),
+        [one] => one.why.as_deref().unwrap_or_default(),
+        _ => "more than one link cannot be followed",
+    };
+    format!("planned again after {}: reads {reads} as applied, because {}", list(&sources, 3), text(why))
 }
 
 fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
@@ -120,11 +128,10 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
         PlanRun::AwaitsSource(source) => {
             format!("waits for {}, which was never applied", code_cell(&source.to_string()))
         }
+        PlanRun::Unread => "reads nothing that changes".to_owned(),
         PlanRun::Queued => "waits to be planned".to_owned(),
         PlanRun::Running { .. } => "being planned".to_owned(),
-        PlanRun::Done(_) if !run.changes_something() && !run.replans_after.iter().any(|read| read.unknown) => {
-            "nothing to apply".to_owned()
-        }
+        PlanRun::Done(_) if !run.changes_something() && !run.reads_unknown() => "nothing to apply".to_owned(),
         PlanRun::Done(_) => number.map_or("–".to_owned(), |number| in_wave(subject, number, run)),
     }
 }

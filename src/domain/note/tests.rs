@@ -362,6 +362,9 @@ fn a_wave_that_plans_again_shows_no_digest() {
     let digest = code(world.digest(3).short());
     assert!(!world.note().contains(&digest));
     let read = &world.rollout.runs.values().find(|run| !run.replans_after.is_empty()).expect("app").replans_after[0];
-    assert_eq!(read, &Read { source: "database".to_owned().into(), outputs: vec!["endpoint".into()], unknown: true });
+    assert_eq!(
+        read,
+        &Read { source: "database".to_owned().into(), outputs: vec!["endpoint".into()], unknown: true, why: None }
+    );
     assert_eq!(change("a.b").action, Action::Update);
 }

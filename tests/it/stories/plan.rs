@@ -44,7 +44,7 @@ async fn a_root_that_others_read_brings_them_in_later_waves() {
     assert!(note.starts_with("### 1 replace"), "{note}");
     assert!(note.contains("| 1 | `net` | 1 replace |"), "{note}");
     assert!(note.contains("| 2 | `app` |"), "{note}");
-    assert!(note.contains("**Blast radius:** 1 root changes (`net`)"), "{note}");
+    assert!(note.contains("-> (known after apply)"), "the reader is planned on what the source will be: {note}");
     assert!(note.contains("`terraform_data.svc` in `app`, through output `vpc_id` of `net`"), "{note}");
     assert!(note.contains("`cidr`") || note.contains("triggers_replace"), "the reason of the replacement: {note}");
 }

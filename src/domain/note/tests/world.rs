@@ -92,6 +92,7 @@ impl World {
                 steps: Vec::new(),
                 previous: None,
                 lost: 0,
+                basis: Vec::new(),
             };
             self.rollout.runs.insert(key.clone(), run);
         }
@@ -112,6 +113,8 @@ impl World {
             tool: Tool { kind: ToolKind::Terraform, version: "1.11.4".to_owned() },
             at: Timestamp(1),
             took_ms: 1,
+            fell_back: Vec::new(),
+            since: None,
         });
         self
     }
@@ -162,7 +165,7 @@ impl World {
 
     pub(super) fn again(&mut self, root: &str, source: &str, outputs: &[&str]) -> &mut Self {
         let outputs = outputs.iter().map(|name| (*name).to_owned()).collect();
-        self.run(root).replans_after.push(Read { source: RootKey::new(source), outputs, unknown: true });
+        self.run(root).replans_after.push(Read { source: RootKey::new(source), outputs, unknown: true, why: None });
         self
     }
 
