@@ -13,7 +13,7 @@ use tidegate::app::engine::Rest;
 use tidegate::forge::github::{GitHubAuth, GitHubConfig};
 use tidegate::ports::clock::SystemClock;
 use tidegate::sandbox::{Comment, Role, Sandbox, SandboxConfig};
-use tidegate::serve::{self, Parts, Running};
+use tidegate::serve::{self, Decorate, Parts, Running};
 use tokio::runtime::Runtime;
 
 pub const REPO: &str = "acme/infra";
@@ -35,6 +35,7 @@ pub struct Ctx {
     address: SocketAddr,
     dir: TempDir,
     way: Way,
+    decorate: Option<Decorate>,
 }
 
 /// How the server signs in.
@@ -51,13 +52,23 @@ impl Ctx {
     }
 
     pub async fn signed_in(files: &[(&str, &str)], way: Way) -> Self {
+        Self::made(files, way, None).await
+    }
+
+    /// A server whose adapters have something around them.
+    pub async fn decorated(files: &[(&str, &str)], decorate: Decorate) -> Self {
+        Self::made(files, Way::App, Some(decorate)).await
+    }
+
+    async fn made(files: &[(&str, &str)], way: Way, decorate: Option<Decorate>) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("states")).expect("states");
         let sandbox = Sandbox::start(SandboxConfig::local(dir.path().join("forge"))).await.expect("a sandbox");
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx = Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way };
+        let mut ctx =
+            Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way, decorate };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -158,6 +169,7 @@ impl Ctx {
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),
+            decorate: self.decorate.clone(),
         }
     }
 

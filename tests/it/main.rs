@@ -7,6 +7,7 @@ mod contract;
 mod ctx;
 mod estate;
 mod github;
+mod peril;
 mod runner;
 mod sandbox;
 mod source;
