@@ -67,8 +67,7 @@ impl Ctx {
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx =
-            Self { sandbox, server: None, address: SocketAddr::from(([127, 0, 0, 1], 0)), dir, way, decorate };
+        let mut ctx = Self { sandbox, server: None, address: own_address(), dir, way, decorate };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -119,12 +118,24 @@ impl Ctx {
     pub async fn start(&mut self) {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let parts = self.parts();
-        let running = runtime.spawn(serve::start(parts)).await.expect("no panic").expect("a server");
+        let running = self.listening(&runtime).await;
         self.address = running.address;
         let secret = self.sandbox.app_credentials().webhook_secret;
         self.sandbox.set_hook(&format!("{}/webhooks/github", running.url), secret);
         self.server = Some((runtime, running));
+    }
+
+    /// A child that was being started while the server ended may hold its port for a moment.
+    async fn listening(&self, runtime: &Runtime) -> Running {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        loop {
+            match runtime.spawn(serve::start(self.parts())).await.expect("no panic") {
+                Err(serve::StartError::Listen { .. }) if std::time::Instant::now() < until => {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+                started => return started.expect("a server"),
+            }
+        }
     }
 
     /// The server is gone, wherever it was: no task of it runs on.
@@ -185,10 +196,13 @@ impl Ctx {
             let mut quiet_rounds = 0;
             loop {
                 self.sandbox.deliveries_idle().await;
-                app.ring();
-                activity.changed().await.expect("the engine runs");
+                // The round that is under way may have looked before the last delivery came; the one after it looks again.
+                let telling = activity.borrow_and_update().round + 2;
+                while activity.borrow_and_update().round < telling {
+                    app.ring();
+                    activity.changed().await.expect("the engine runs");
+                }
                 let now = *activity.borrow();
-                // A round that began after the last delivery, twice, so that nothing fell between two looks.
                 quiet_rounds = if now.rest == Rest::Complete && now.jobs == 0 { quiet_rounds + 1 } else { 0 };
                 if quiet_rounds >= 2 {
                     return;
@@ -334,6 +348,14 @@ impl Drop for Ctx {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A loopback address of this world alone: nobody takes its port while its server is down. Elsewhere than on Linux there
+/// is only one.
+fn own_address() -> SocketAddr {
+    let own = |_| rand::random_range(1..=254);
+    let [a, b, c] = if cfg!(target_os = "linux") { [0, 1, 2].map(own) } else { [0, 0, 1] };
+    SocketAddr::from(([127, a, b, c], 0))
 }
 
 /// The text before our marker, when it ends with this kind of marker.
