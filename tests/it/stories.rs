@@ -3,6 +3,7 @@
 
 mod apply;
 mod crash;
+mod faults;
 mod locks;
 mod notes;
 mod plan;
