@@ -154,7 +154,6 @@ fn tried(passed: &[String]) -> Vec<usize> {
 /// A story's end does not depend on where the server died, nor on effects that are done twice.
 async fn holds(name: &str, story: Story) {
     let (whole, passed) = tell(story, Trouble::Nothing).await;
-    eprintln!("{name}: {} boundaries", passed.len());
     assert!(passed.len() > 10, "{passed:#?}");
     let (twice, _) = tell(story, Trouble::EffectsTwice).await;
     pretty(&whole, &twice, &format!("{name}: each effect twice"));
