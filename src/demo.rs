@@ -140,6 +140,7 @@ fn parts(sandbox: &Sandbox, listen: SocketAddr, data: &Path) -> Result<Parts> {
         limits: Limits { edit_gap_ms: 300, parallelism: cores * 2, heartbeat_timeout_ms: 600_000, sweep_ms: 10_000 },
         webhook_bytes: 26 << 20,
         clock: Arc::new(SystemClock),
+        decorate: None,
     })
 }
 

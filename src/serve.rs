@@ -17,6 +17,9 @@ use crate::domain::page::Pages;
 use crate::executor::local::{LocalExecutor, LocalSettings};
 use crate::forge::github::{GitHub, GitHubConfig};
 use crate::ports::clock::Clock;
+use crate::ports::executor::Executor;
+use crate::ports::source::Source;
+use crate::ports::store::Store;
 use crate::source::GitSource;
 use crate::store::SqlStore;
 use crate::web;
@@ -49,7 +52,24 @@ pub struct Parts {
     pub webhook_bytes: usize,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// What stands between the flows and the adapters; nothing by default.
+    pub decorate: Option<Decorate>,
 }
+
+/// The adapters of a server, before the flows get them.
+pub struct Adapters {
+    /// Forges by name.
+    pub forges: BTreeMap<String, Connection>,
+    /// The database.
+    pub store: Arc<dyn Store>,
+    /// Mirrors of repositories.
+    pub source: Arc<dyn Source>,
+    /// What runs jobs.
+    pub executor: Arc<dyn Executor>,
+}
+
+/// Puts something around adapters: a world that fails, dies or counts stands here, and the flows cannot tell.
+pub type Decorate = Arc<dyn Fn(Adapters) -> Adapters + Send + Sync>;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -118,11 +138,21 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
         environment,
         parallelism: parts.parallelism,
     };
-    let app = Arc::new(App {
+    let adapters = Adapters {
         forges: connect(parts.forges).await?,
         store: Arc::new(SqlStore::open(&store_url).await?),
         source: Arc::new(GitSource::new(data_dir.join("mirrors"))),
         executor: Arc::new(LocalExecutor::new(executor).map_err(folder)?),
+    };
+    let Adapters { forges, store, source, executor } = match &parts.decorate {
+        Some(decorate) => decorate(adapters),
+        None => adapters,
+    };
+    let app = Arc::new(App {
+        forges,
+        store,
+        source,
+        executor,
         clock: parts.clock,
         pages: Pages::new(&url, &vault.page_key()),
         vault,

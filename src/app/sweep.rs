@@ -4,7 +4,7 @@
 use super::{App, Connection, FlowError, intake, reports};
 use crate::domain::event::{Event, Incoming, Outcome, What};
 use crate::domain::ids::PullKey;
-use crate::domain::pull::{Pull, PullState};
+use crate::domain::pull::{Pull, PullState, Seen};
 use crate::ports::executor::{Launch, Observed};
 use crate::ports::forge::RepoRef;
 use crate::ports::store::{Job, JobState};
@@ -72,16 +72,10 @@ async fn repo_state(app: &App, connection: &Connection, repo: &RepoRef, pulls: &
     for (number, seen) in &open {
         let key = PullKey { repo: repo.key.clone(), number: *number };
         let known = pulls.iter().find(|pull| pull.key == key);
-        let moved = known.and_then(|pull| pull.seen.as_ref()).is_none_or(|known| {
-            known.updated < seen.updated
-                && (known.head != seen.head
-                    || known.base_ref != seen.base_ref
-                    || known.draft != seen.draft
-                    || known.state != seen.state)
-        });
-        if moved {
+        if known.and_then(|pull| pull.seen.as_ref()).is_none_or(|known| has_moved(known, seen)) {
             events.push((key, Event::Look(repo.name.clone())));
-        } else if let Some(pull) = known {
+        }
+        if let Some(pull) = known {
             events.extend(missed_comments(app, connection, repo, pull).await?);
         }
     }
@@ -95,6 +89,17 @@ async fn repo_state(app: &App, connection: &Connection, repo: &RepoRef, pulls: &
         app.ring();
     }
     Ok(())
+}
+
+/// Whether a look may show something new. Anything that people do moves the time: a review as well, of which the list of
+/// pulls says nothing. Forges tell whole seconds, so what differs within one has moved too.
+fn has_moved(known: &Seen, seen: &Seen) -> bool {
+    known.updated < seen.updated
+        || known.updated == seen.updated
+            && (known.head != seen.head
+                || known.base_ref != seen.base_ref
+                || known.draft != seen.draft
+                || known.state != seen.state)
 }
 
 /// Comments since we know the pull that were never delivered.

@@ -11,6 +11,8 @@ pub enum Fault {
     Status(u16, Vec<(String, String)>),
     /// Do the work, then answer with this status: the caller cannot know that it worked.
     AfterEffect(u16),
+    /// Do the work, then break the connection within the answer.
+    Reset,
     /// Do the work and answer well, but late.
     Delay(Duration),
 }

@@ -151,12 +151,19 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
     let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));
     match fault {
         Some(Fault::AfterEffect(status)) => finish(Reply::from(Refusal::new(status, "Server Error"))),
+        Some(Fault::Reset) => reset(),
         Some(Fault::Delay(time)) => {
             tokio::time::sleep(time).await;
             finish(reply)
         }
         _ => finish(reply),
     }
+}
+
+/// An answer whose body breaks off, so that the server drops the connection.
+fn reset() -> Response<Body> {
+    let broken = futures::stream::once(std::future::ready(Err::<Vec<u8>, _>(std::io::Error::other("reset"))));
+    Response::new(Body::from_stream(broken))
 }
 
 fn route(world: &World, call: &Call) -> Reply {

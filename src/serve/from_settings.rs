@@ -60,6 +60,7 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         },
         webhook_bytes: settings.webhook_bytes,
         clock: Arc::new(SystemClock),
+        decorate: None,
         data_dir: settings.data_dir,
     })
 }

@@ -13,7 +13,7 @@ use tidegate::app::engine::Rest;
 use tidegate::forge::github::{GitHubAuth, GitHubConfig};
 use tidegate::ports::clock::SystemClock;
 use tidegate::sandbox::{Comment, Role, Sandbox, SandboxConfig};
-use tidegate::serve::{self, Parts, Running};
+use tidegate::serve::{self, Decorate, Parts, Running};
 use tokio::runtime::Runtime;
 
 pub const REPO: &str = "acme/infra";
@@ -37,6 +37,7 @@ pub struct Ctx {
     way: Way,
     /// What jobs get from the next start of the server on.
     pub job_environment: BTreeMap<String, String>,
+    decorate: Option<Decorate>,
 }
 
 /// How the server signs in.
@@ -58,20 +59,28 @@ impl Ctx {
 
     /// The same with what the settings let jobs see.
     pub async fn in_environment(files: &[(&str, &str)], way: Way, environment: BTreeMap<String, String>) -> Self {
+        Self::made(files, way, environment, None).await
+    }
+
+    /// A server whose adapters have something around them.
+    pub async fn decorated(files: &[(&str, &str)], decorate: Decorate) -> Self {
+        Self::made(files, Way::App, BTreeMap::new(), Some(decorate)).await
+    }
+
+    async fn made(
+        files: &[(&str, &str)],
+        way: Way,
+        environment: BTreeMap<String, String>,
+        decorate: Option<Decorate>,
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("states")).expect("states");
         let sandbox = Sandbox::start(SandboxConfig::local(dir.path().join("forge"))).await.expect("a sandbox");
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx = Self {
-            sandbox,
-            server: None,
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            dir,
-            way,
-            job_environment: environment,
-        };
+        let mut ctx =
+            Self { sandbox, server: None, address: own_address(), dir, way, job_environment: environment, decorate };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -127,12 +136,24 @@ impl Ctx {
     pub async fn start(&mut self) {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let parts = self.parts();
-        let running = runtime.spawn(serve::start(parts)).await.expect("no panic").expect("a server");
+        let running = self.listening(&runtime).await;
         self.address = running.address;
         let secret = self.sandbox.app_credentials().webhook_secret;
         self.sandbox.set_hook(&format!("{}/webhooks/github", running.url), secret);
         self.server = Some((runtime, running));
+    }
+
+    /// A child that was being started while the server ended may hold its port for a moment.
+    async fn listening(&self, runtime: &Runtime) -> Running {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        loop {
+            match runtime.spawn(serve::start(self.parts())).await.expect("no panic") {
+                Err(serve::StartError::Listen { .. }) if std::time::Instant::now() < until => {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+                started => return started.expect("a server"),
+            }
+        }
     }
 
     /// The server is gone, wherever it was: no task of it runs on.
@@ -177,17 +198,13 @@ impl Ctx {
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),
+            decorate: self.decorate.clone(),
         }
     }
 
     /// The server's address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// The server's own folder.
-    pub fn data_dir(&self) -> PathBuf {
-        self.dir.path().join("server")
     }
 
     pub fn app(&self) -> &Arc<tidegate::app::App> {
@@ -202,10 +219,13 @@ impl Ctx {
             let mut quiet_rounds = 0;
             loop {
                 self.sandbox.deliveries_idle().await;
-                app.ring();
-                activity.changed().await.expect("the engine runs");
+                // The round that is under way may have looked before the last delivery came; the one after it looks again.
+                let telling = activity.borrow_and_update().round + 2;
+                while activity.borrow_and_update().round < telling {
+                    app.ring();
+                    activity.changed().await.expect("the engine runs");
+                }
                 let now = *activity.borrow();
-                // A round that began after the last delivery, twice, so that nothing fell between two looks.
                 quiet_rounds = if now.rest == Rest::Complete && now.jobs == 0 { quiet_rounds + 1 } else { 0 };
                 if quiet_rounds >= 2 {
                     return;
@@ -312,6 +332,13 @@ impl Ctx {
         known.map_or(0, |rollout| rollout.jobs)
     }
 
+    /// Waits for the next whole second, which is all that a forge tells of times.
+    pub async fn next_second(&self) {
+        let second = || std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+        let now = second();
+        self.until("the next second", |_| (second() > now).then_some(())).await;
+    }
+
     /// Comments, and waits until everything that follows has happened. Gives the comment's id.
     pub async fn comment(&self, pull: u64, by: &str, text: &str) -> u64 {
         let id = self.sandbox.comment(REPO, pull, by, text).expect("a comment");
@@ -415,6 +442,14 @@ impl Drop for Ctx {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A loopback address of this world alone: nobody takes its port while its server is down. Elsewhere than on Linux there
+/// is only one.
+fn own_address() -> SocketAddr {
+    let own = |_| rand::random_range(1..=254);
+    let [a, b, c] = if cfg!(target_os = "linux") { [0, 1, 2].map(own) } else { [0, 0, 1] };
+    SocketAddr::from(([127, a, b, c], 0))
 }
 
 /// The text before our marker, when it ends with this kind of marker.

@@ -11,6 +11,7 @@ mod estates;
 mod github;
 mod leaks;
 mod local;
+mod peril;
 mod runner;
 mod sandbox;
 mod serve;

@@ -10,6 +10,8 @@ mod buglog_output;
 mod buglog_roots;
 mod buglog_statuses;
 mod commands;
+mod crash;
+mod faults;
 mod linked;
 mod locks;
 mod neighbours;

@@ -348,6 +348,8 @@ fn planned(job: &JobId, source: &str, variant: u8, now: i64) -> Planned {
         tool: Tool { kind: crate::domain::config::ToolKind::Terraform, version: "1".to_owned() },
         at: Timestamp(now * 1000),
         took_ms: 0,
+        fell_back: Vec::new(),
+        since: None,
     }
 }
 

@@ -84,7 +84,7 @@ async fn a_fitting_version_of_the_tools_directory_is_taken() {
     let machine = Machine::with(&[], &[&folder, "terraform/notes/terraform", "tofu/README/tofu"]);
     for wish in ["", &version, &format!("~> {minor}.0"), ">= 0.12, != 0.13.1"] {
         let kept = machine.plan(wanting(None, wish, AskedBy::Settings)).await;
-        let Some(JobResult::Planned { tool }) = &kept.result else { panic!("{wish}: {:?}", kept.result) };
+        let Some(JobResult::Planned { tool, .. }) = &kept.result else { panic!("{wish}: {:?}", kept.result) };
         assert_eq!((tool.kind, &tool.version), (ToolKind::Terraform, &version));
     }
 }
