@@ -332,13 +332,6 @@ impl Ctx {
         known.map_or(0, |rollout| rollout.jobs)
     }
 
-    /// Waits for the next whole second, which is all that a forge tells of times.
-    pub async fn next_second(&self) {
-        let second = || std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
-        let now = second();
-        self.until("the next second", |_| (second() > now).then_some(())).await;
-    }
-
     /// Comments, and waits until everything that follows has happened. Gives the comment's id.
     pub async fn comment(&self, pull: u64, by: &str, text: &str) -> u64 {
         let id = self.sandbox.comment(REPO, pull, by, text).expect("a comment");
