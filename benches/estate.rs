@@ -50,7 +50,7 @@ fn timed<T>(what: &str, times: usize, mut work: impl FnMut() -> T) -> T {
         best = best.min(began.elapsed());
     }
     println!("{what:<44} {:>9.1} ms (best of {times})", best.as_secs_f64() * 1e3);
-    last.unwrap_or_else(|| work())
+    last.unwrap_or_else(work)
 }
 
 fn main() {

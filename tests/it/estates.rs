@@ -147,10 +147,11 @@ fn workspaces_of_a_remote_organisation() {
                 );
                 estate.edge(&dir, &format!("{env}/s{}", number - 1));
             } else if number > 0 && number % 3 == 1 {
-                text += &format!(
+                let outputs = format!(
                     "data \"tfe_outputs\" \"before\" {{\n  organization = \"acme\"\n  workspace = \"s{}-${{local.env}}\"\n}}\n",
                     number - 1
                 );
+                text += &outputs;
                 estate.edge(&dir, &format!("{env}/s{}", number - 1));
             }
             estate.file(&format!("{dir}/main.tf"), &text);
