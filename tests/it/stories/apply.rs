@@ -170,6 +170,8 @@ async fn a_review_of_the_head_approves_when_the_settings_say_so() {
     ctx.sandbox.review(REPO, pull, KIM, tidegate::sandbox::Verdict::RequestChanges, "no").expect("a review");
     ctx.settle().await;
     assert_eq!(ctx.serial("solo"), 1);
+    // Forges tell whole seconds, and a review counts only from when the plan was shown.
+    ctx.next_second().await;
     ctx.sandbox.review(REPO, pull, LIN, tidegate::sandbox::Verdict::Approve, "").expect("a review");
     ctx.settle().await;
     assert!(ctx.state("solo").contains("\"2\""), "the review lets the waiting wave go: {:?}", ctx.replies(pull));
