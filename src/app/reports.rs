@@ -34,7 +34,7 @@ pub enum ReportError {
     /// git: 503.
     #[error("the source failed")]
     Source(#[from] SourceError),
-    /// What was kept cannot be opened: 500.
+    /// What was kept cannot be opened, now or ever: 422.
     #[error(transparent)]
     NotOurs(#[from] NotOurs),
 }

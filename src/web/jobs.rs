@@ -48,9 +48,10 @@ impl IntoResponse for Refused {
             ReportError::Taken => StatusCode::CONFLICT,
             ReportError::Missing(_) => StatusCode::NOT_FOUND,
             ReportError::Store(_) | ReportError::Source(_) => StatusCode::SERVICE_UNAVAILABLE,
-            ReportError::NotOurs(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            // No repeat opens it: the job is to fail now, and not to wait for a server that gets well.
+            ReportError::NotOurs(_) => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        if status.is_server_error() {
+        if status.is_server_error() || matches!(self.0, ReportError::NotOurs(_)) {
             tracing::error!(error = &self.0 as &dyn std::error::Error, "a job's call failed");
         }
         (status, format!("{}\n", self.0)).into_response()

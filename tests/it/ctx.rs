@@ -284,7 +284,7 @@ impl Ctx {
             .header("content-type", "application/json")
             .header("x-github-event", event)
             .header("x-github-delivery", id)
-            .header("x-hub-signature-256", tidegate::sandbox::hooks::signature(&secret, text.as_bytes()))
+            .header("x-hub-signature-256", tidegate::sandbox::hooks::signature(secret, text.as_bytes()))
             .body(text)
             .send()
             .await;

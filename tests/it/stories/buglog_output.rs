@@ -95,8 +95,7 @@ async fn text_of_a_plan_mentions_nobody_and_breaks_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_error_of_a_tool_is_text_as_well() {
     let bad = format!(
-        "{}locals {{ one = 1 }}\nresource \"terraform_data\" \"b\" {{\n  lifecycle {{\n    precondition {{\n      condition     = local.one > 2\n      error_message = \"</details><script> @octocat closes #1 ``` owner/repo#3\"\n    }}\n  }}\n}}\n",
-        SOLO
+        "{SOLO}locals {{ one = 1 }}\nresource \"terraform_data\" \"b\" {{\n  lifecycle {{\n    precondition {{\n      condition     = local.one > 2\n      error_message = \"</details><script> @octocat closes #1 ``` owner/repo#3\"\n    }}\n  }}\n}}\n"
     );
     let fails = "resource \"terraform_data\" \"c\" {\n  provisioner \"local-exec\" { command = \"printf '\\\\033[31m``` @octocat </details> closes #1' >&2; false\" }\n}\n";
     let ctx = Ctx::with(ESTATE).await;

@@ -58,7 +58,7 @@ async fn unlock_says_what_it_freed_and_works_again_and_on_closed_pulls() {
     ctx.comment(pull, MIRA, "unlock -d solo").await;
     assert_eq!(ctx.last_reply(pull), "Unlocked `solo`.");
     ctx.comment(pull, MIRA, "unlock -d solo").await;
-    assert_eq!(ctx.last_reply(pull), "Nothing to unlock: this pull holds no lock.");
+    assert_eq!(ctx.last_reply(pull), "Nothing to unlock: this pull holds no lock of `solo`.");
     ctx.sandbox.close(REPO, pull, MIRA).expect("closed");
     ctx.comment(pull, MIRA, "unlock").await;
     assert_eq!(ctx.last_reply(pull), "Nothing to unlock: this pull holds no lock.");
