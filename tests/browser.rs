@@ -34,7 +34,7 @@ async fn the_session_as_a_person_sees_it() {
     ctx.settle().await;
     let page = format!("{}/{REPO}/pull/{pull}", ctx.sandbox.url());
     let seen = look(&page, "pull-before", 1500);
-    for part in ["Blast radius:", "By resource:", "Merging is blocked", "<details", "1 delete · 1 replace"] {
+    for part in ["Blast radius:", "By resource:", "Merging is blocked", "<details", "1 delete · 2 replace"] {
         assert!(seen.contains(part), "{part} is not on the page");
     }
     ctx.comment(pull, LIN, "approve wave-1").await;

@@ -22,6 +22,8 @@ impl Turn<'_> {
         self.read_together();
         self.let_go_of_unchanged();
         self.advance_apply();
+        // An apply that ended just now leaves readers whose plans are older than what is there.
+        self.plan_outdated_again();
         self.start_plans();
         self.follow_base();
     }

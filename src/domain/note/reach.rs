@@ -5,6 +5,7 @@ use super::Subject;
 use super::cut::Budget;
 use super::markdown::{code, details, html, list, text};
 use super::words::{count, root, verb};
+use crate::domain::estate::Edge;
 use crate::domain::reach::{Class, Downstream, Reach, Reached, ResourceReach, Through};
 use crate::domain::rollout::Rollout;
 
@@ -19,7 +20,10 @@ const MOST_UNCHANGED: usize = 5;
 
 /// `**Blast radius:** …`; left out when nothing reads a changed root.
 pub(super) fn radius(subject: Subject<'_>, budget: &Budget) -> Option<String> {
-    let reach = subject.rollout.reach.as_ref().filter(|reach| !reach.downstream.is_empty())?;
+    let reach = subject.rollout.reach.as_ref()?;
+    if reach.downstream.is_empty() {
+        return among_themselves(subject.rollout, reach);
+    }
     let unchanged = reach.downstream.iter().filter(|down| is_unchanged(down)).count();
     let fold = unchanged > MOST_UNCHANGED;
     let (folded, open): (Vec<&Downstream>, Vec<&Downstream>) =
@@ -35,13 +39,28 @@ pub(super) fn radius(subject: Subject<'_>, budget: &Budget) -> Option<String> {
     Some(blocks.join("\n\n"))
 }
 
-fn radius_line(reach: &Reach) -> String {
+/// The roots that change read one another, and nobody else reads them: the radius is those roots.
+fn among_themselves(rollout: &Rollout, reach: &Reach) -> Option<String> {
+    let within = |edge: &Edge| reach.changed.contains(&edge.reader) && reach.changed.contains(&edge.source);
+    if !rollout.edges.iter().any(within) {
+        return None;
+    }
+    let changed = count(reach.changed.len(), "root");
+    let verb = verb(reach.changed.len(), "changes", "change");
+    Some(format!("**Blast radius:** {changed} {verb} ({}), and no other root reads their state.", names(reach)))
+}
+
+fn names(reach: &Reach) -> String {
     let names: Vec<String> = reach.changed.iter().map(root).collect();
-    let names = if names.len() > MOST_NAMES {
+    if names.len() > MOST_NAMES {
         format!("{} and {} more", names[..MOST_NAMES].join(", "), names.len() - MOST_NAMES)
     } else {
         names.join(", ")
-    };
+    }
+}
+
+fn radius_line(reach: &Reach) -> String {
+    let names = names(reach);
     let (changed, down) = (reach.changed.len(), reach.downstream.len());
     let by_order = reach.downstream.iter().filter(|down| down.by_order).count();
     let them = match by_order {

@@ -38,7 +38,7 @@ async fn a_report_says_what_the_note_says() {
     assert_eq!(value["holes"], serde_json::json!([]));
     let app = value["roots"].as_array().unwrap().iter().find(|root| root["dir"] == "app").expect("app");
     assert_eq!(app["reads"][0]["source"], "net");
-    assert_eq!(value["blast"]["roots"][0], "net");
+    assert_eq!(value["blast"]["roots"], serde_json::json!(["app", "net"]));
     let digest = value["waves"][0]["digest"].as_str().expect("a digest");
     assert!(ctx.note(pull).expect("a note").contains(&digest[4..16]), "{digest}");
     ctx.comment(pull, LIN, "approve wave-1").await;
