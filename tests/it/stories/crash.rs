@@ -120,7 +120,7 @@ fn plain(text: &str) -> String {
         match after_unit(word).filter(|_| at > 0 && number(words[at - 1])) {
             Some(rest) => told.extend(["s", rest, " "]),
             None if number(word) && words.get(at + 1).is_some_and(|next| after_unit(next).is_some()) => {
-                told.push_str("N ")
+                told.push_str("N ");
             }
             None => told.extend([word, " "]),
         }
