@@ -164,6 +164,8 @@ impl Access {
         let stale = app.sessions.iter().find(|(_, session)| Arc::ptr_eq(session, refused)).map(|(id, _)| *id);
         if let Some(id) = stale {
             app.sessions.invalidate(&id).await;
+            // What ended one token before its time (a revocation, a suspension) ended those that git was given as well.
+            app.git.invalidate_all();
         }
         true
     }

@@ -16,7 +16,7 @@ use crate::peril::{Peril, Trouble};
 /// How many worlds run at once.
 const AT_ONCE: usize = 4;
 /// How many boundaries of a story are tried by default.
-const MOST: usize = 8;
+const MOST: usize = 4;
 
 /// A story, as data: so that it can be told again and again.
 #[derive(Clone, Copy)]

@@ -52,6 +52,19 @@ async fn a_note_is_written_once_whatever_the_forge_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_die_are_made_again() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.sandbox.expire_tokens();
+    ctx.comment(pull, LIN, "approve").await;
+    ctx.sandbox.expire_tokens();
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missed_command_on_the_last_page_is_found() {
     let ctx = Ctx::with(&[("solo/main.tf", SOLO), (".tidegate.yaml", "gate: never\n")]).await;
     ctx.applied_before(&["solo"]).await;
