@@ -78,8 +78,8 @@ fn check_run(report: &CheckReport) -> Value {
         CheckState::Running => ("in_progress", None),
         CheckState::Success => ("completed", Some("success")),
         CheckState::Failure => ("completed", Some("failure")),
-        // Neutral blocks nothing; cancelled would, where the check is required.
-        CheckState::Superseded => ("completed", Some("neutral")),
+        // Not `neutral`, which a required check takes for success: another pull of the same head must not merge by it.
+        CheckState::Superseded => ("completed", Some("cancelled")),
     };
     body["status"] = json!(status);
     if let Some(conclusion) = conclusion {
@@ -96,7 +96,7 @@ fn status(report: &CheckReport) -> Value {
         CheckState::Pending | CheckState::Running => "pending",
         CheckState::Success => "success",
         CheckState::Failure => "failure",
-        // Statuses know no neutral; the head is replaced, so nobody waits for it.
+        // Statuses know no such word; the head is replaced, so nobody waits for it.
         CheckState::Superseded => "error",
     };
     let description: String = report.title.chars().take(DESCRIPTION_LIMIT).collect();
@@ -136,7 +136,7 @@ mod tests {
             (CheckState::Running, "in_progress", None, "pending"),
             (CheckState::Success, "completed", Some("success"), "success"),
             (CheckState::Failure, "completed", Some("failure"), "failure"),
-            (CheckState::Superseded, "completed", Some("neutral"), "error"),
+            (CheckState::Superseded, "completed", Some("cancelled"), "error"),
         ] {
             let body = new_check_run(&report(state));
             assert_eq!(body["status"], run);

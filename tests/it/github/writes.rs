@@ -84,7 +84,7 @@ async fn an_app_writes_check_runs_and_updates_them_by_patch() {
         "output": {"title": "2 to plan", "summary": "net, app"}});
     assert_eq!(fake.bodies(create), [first]);
     let conclusions: Vec<Value> = fake.bodies(update).iter().map(|body| body["conclusion"].clone()).collect();
-    assert_eq!(conclusions, [Value::Null, json!("success"), json!("failure"), json!("neutral")]);
+    assert_eq!(conclusions, [Value::Null, json!("success"), json!("failure"), json!("cancelled")]);
 }
 
 #[tokio::test]

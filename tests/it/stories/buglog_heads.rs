@@ -95,7 +95,7 @@ async fn three_pushes_at_once_end_with_one_note_of_the_last() {
     for old in [&first, &second] {
         for check in ["tidegate/plan", "tidegate/apply"] {
             let said = ctx.check_of(old, check);
-            assert!(said == "none" || said.starts_with("neutral: superseded"), "{check} of {old}: {said}");
+            assert!(said == "none" || said.starts_with("cancelled: superseded"), "{check} of {old}: {said}");
         }
     }
     assert_eq!(ctx.locks().await, Vec::<String>::new());

@@ -67,7 +67,7 @@ async fn a_close_that_nobody_told_frees_the_locks_within_a_sweep() {
         ctx.settle().await;
         assert_eq!(ctx.locks().await, Vec::<String>::new(), "{how}");
         for check in [ctx.plan_check(pull), ctx.apply_check(pull)] {
-            assert!(check.starts_with("neutral") || check == "none", "{how}: {check}");
+            assert!(check.starts_with("cancelled") || check == "none", "{how}: {check}");
         }
         ctx.comment(pull, KIM, "unlock").await;
         assert!(ctx.last_reply(pull).starts_with("Nothing to unlock"), "{how}: {}", ctx.last_reply(pull));

@@ -85,7 +85,7 @@ async fn a_push_plans_the_new_head_and_closes_the_checks_of_the_old_one() {
     assert!(note.contains("`net`") && !note.contains("| `solo` |"), "{note}");
     assert!(ctx.plan_check(pull).starts_with("success"), "{}", ctx.plan_check(pull));
     assert!(
-        ctx.check_of(&first, "tidegate/apply").starts_with("neutral: superseded by"),
+        ctx.check_of(&first, "tidegate/apply").starts_with("cancelled: superseded by"),
         "{}",
         ctx.check_of(&first, "tidegate/apply")
     );
