@@ -8,7 +8,7 @@ use super::ids::{Digest, Login, RootKey, Sha};
 use super::lock::Blocked;
 use super::note::markdown::code;
 use super::pull::{Pull, PullState};
-use super::rollout::{Apply, ApplyStage, Rollout, Stage, WaveState};
+use super::rollout::{Apply, Rollout, Stage, WaveState};
 
 /// `help`.
 pub fn help() -> String {
@@ -322,18 +322,6 @@ pub fn wave_in_words(state: &WaveState, waits: Option<&str>) -> String {
         WaveState::Applied => "is applied".to_owned(),
         WaveState::Refused(_) => "is refused: its plans changed after the approval".to_owned(),
         WaveState::Failed => "has a root that failed".to_owned(),
-    }
-}
-
-/// Where an apply stands, in a few words.
-pub fn apply_in_words(stage: &ApplyStage) -> &'static str {
-    match stage {
-        ApplyStage::Planning => "planning on real outputs",
-        ApplyStage::Waiting(_) => "waiting for an approval",
-        ApplyStage::Applying => "applying",
-        ApplyStage::Done => "done",
-        ApplyStage::Failed => "failed",
-        ApplyStage::Refused(_) => "refused",
     }
 }
 

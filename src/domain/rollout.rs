@@ -461,6 +461,37 @@ impl RootRun {
 }
 
 impl Rollout {
+    /// The rollout of a head of which nothing is read yet.
+    pub fn of_head(id: RolloutId, head: Sha, base_ref: String, started: Timestamp) -> Self {
+        Self {
+            id,
+            head,
+            base_ref,
+            base: Sha::new(""),
+            tree: Sha::new(""),
+            undiverged: false,
+            committers: Vec::new(),
+            standing: Vec::new(),
+            started,
+            planned_at: None,
+            stage: Stage::Inspecting,
+            config: RepoConfig::default(),
+            runs: BTreeMap::new(),
+            waves: Vec::new(),
+            edges: Vec::new(),
+            reach: None,
+            holes: Vec::new(),
+            notices: Vec::new(),
+            apply: None,
+            applies: 0,
+            jobs: 0,
+            moved_base: None,
+            readings: 0,
+            reading: false,
+            args: Vec::new(),
+        }
+    }
+
     /// The 1-based wave of a root.
     pub fn wave_of(&self, root: &RootKey) -> Option<usize> {
         self.waves.iter().position(|wave| wave.contains(root)).map(|index| index + 1)

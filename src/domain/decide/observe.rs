@@ -3,7 +3,6 @@
 
 use super::Turn;
 use crate::domain::approval::{Permission, Review};
-use crate::domain::config::RepoConfig;
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState};
 use crate::domain::event::{Event, Inspection};
 use crate::domain::ids::{RolloutId, Sha};
@@ -76,33 +75,8 @@ impl Turn<'_> {
         let id = RolloutId::new(format!("{}-{}-{}-{}", key.repo.forge, key.repo.id, key.number, self.pull.rollouts));
         let blocked_fork = seen.fork && !self.pull.permitted.contains(&seen.head);
         let stage = if blocked_fork { Stage::Refused(fork_refusal(&seen.head)) } else { Stage::Inspecting };
-        self.pull.rollout = Some(Rollout {
-            id,
-            head: seen.head.clone(),
-            base_ref: seen.base_ref.clone(),
-            base: Sha::new(""),
-            tree: Sha::new(""),
-            undiverged: false,
-            committers: Vec::new(),
-            standing: Vec::new(),
-            started: self.now(),
-            planned_at: None,
-            stage,
-            config: RepoConfig::default(),
-            runs: std::collections::BTreeMap::new(),
-            waves: Vec::new(),
-            edges: Vec::new(),
-            reach: None,
-            holes: Vec::new(),
-            notices: Vec::new(),
-            apply: None,
-            applies: 0,
-            jobs: 0,
-            moved_base: None,
-            readings: 0,
-            reading: false,
-            args,
-        });
+        let rollout = Rollout::of_head(id, seen.head.clone(), seen.base_ref.clone(), self.now());
+        self.pull.rollout = Some(Rollout { stage, args, ..rollout });
         if !blocked_fork {
             self.inspect(seen.head, seen.base_ref, seen.base);
         }

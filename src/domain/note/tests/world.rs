@@ -1,8 +1,6 @@
 //! Builds pulls for the tests of the notes. It asserts nothing.
 
-use std::collections::BTreeMap;
-
-use crate::domain::config::{RepoConfig, RootSettings, ToolKind};
+use crate::domain::config::{RootSettings, ToolKind};
 use crate::domain::estate::{Edge, Hole, Reason};
 use crate::domain::ids::{Digest, Login, PullKey, RepoKey, RootKey, Timestamp};
 use crate::domain::job::Failure;
@@ -23,32 +21,14 @@ pub(super) struct World {
 impl World {
     pub(super) fn new() -> Self {
         let key = PullKey { repo: RepoKey { forge: "github".to_owned(), id: 1 }, number: 7 };
+        let begun = Rollout::of_head("1-7-1".into(), "9f2c1ab0000000".into(), "main".to_owned(), Timestamp(0));
         let rollout = Rollout {
-            id: "1-7-1".into(),
-            head: "9f2c1ab0000000".into(),
-            base_ref: "main".to_owned(),
             base: "41d0e770000000".into(),
             tree: "t".into(),
-            started: Timestamp(0),
             planned_at: Some(Timestamp(38_000)),
             stage: Stage::Ready,
-            config: RepoConfig::default(),
-            runs: BTreeMap::new(),
-            waves: Vec::new(),
-            edges: Vec::new(),
-            reach: None,
-            holes: Vec::new(),
-            notices: Vec::new(),
-            apply: None,
-            applies: 0,
-            jobs: 0,
-            moved_base: None,
-            readings: 0,
-            reading: false,
-            args: Vec::new(),
             undiverged: true,
-            committers: Vec::new(),
-            standing: Vec::new(),
+            ..begun
         };
         let context = Context {
             url: "https://tidegate.example/r/1204".to_owned(),
