@@ -11,6 +11,7 @@ mod buglog_roots;
 mod buglog_statuses;
 mod commands;
 mod crash;
+mod disturbed;
 mod faults;
 mod linked;
 mod locks;
