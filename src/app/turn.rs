@@ -32,7 +32,7 @@ pub async fn take(app: &App, queued: &Queued) -> Result<(), StoreError> {
 
 async fn once(app: &App, queued: &Queued) -> Result<(), FlowError> {
     let loaded = app.store.load(&queued.pull).await?;
-    let (pull, facts) = load::facts(app, &queued.pull, &loaded, &queued.event).await?;
+    let (pull, facts) = load::facts(app, queued, &loaded).await?;
     let decision = decide(&pull, &facts, &queued.event);
     let commit = Commit {
         pull: decision.pull,

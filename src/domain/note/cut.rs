@@ -163,3 +163,22 @@ fn top(text: &str, limit: usize, end: &str) -> String {
     kept.truncate(whole);
     kept.join("\n") + end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_forge_found_too_long_keeps_its_top_and_its_link() {
+        let rows = "- `a` changes ä\n".repeat(3_000);
+        let text =
+            format!("### 3 delete\n\n<details>\n```diff\n{rows}```\n</details>\n\n[run](https://host.invalid/r/1)");
+        let short = shortened(&text);
+        assert!(short.starts_with("### 3 delete"), "{short}");
+        assert!(short.ends_with("[All of it](https://host.invalid/r/1)"), "{short}");
+        assert!(!short.contains("<details>") && !short.contains("```"), "nothing is left open: {short}");
+        let plain = shortened(&rows);
+        assert!(plain.chars().count() <= SHORT && plain.ends_with("takes no longer comment."), "{}", plain.len());
+        assert_eq!(shortened("### 1 update"), "### 1 update");
+    }
+}

@@ -120,17 +120,41 @@ async fn what_was_delivered_comes_again_an_hour_later() {
     assert_eq!(Seen::of(&ctx, pull).await, before, "under other names");
 }
 
+/// What the forge answers there now.
+async fn answer(ctx: &Ctx, path: &str) -> Value {
+    let asked = reqwest::Client::new()
+        .get(format!("{}{path}", ctx.sandbox.url()))
+        .bearer_auth(ctx.sandbox.token_for(LIN))
+        .header("user-agent", "story");
+    asked.send().await.expect("an answer").json().await.expect("JSON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_waits_until_the_forge_says_whether_it_merges() {
+    let ctx =
+        Ctx::with(&[("solo/main.tf", SOLO), (".tidegate.yaml", "gate: never\napply: { requires: [mergeable] }\n")])
+            .await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    let path = format!("/repos/{REPO}/pulls/{pull}");
+    let mut unsaid = answer(&ctx, &path).await;
+    unsaid["mergeable"] = Value::Null;
+    for _ in 0..3 {
+        ctx.sandbox.faults().next("GET", &path, Fault::Answer(200, unsaid.clone()));
+    }
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
+    assert_eq!((ctx.replies(pull).len(), ctx.sandbox.faults().waiting()), (1, 0), "{:?}", ctx.replies(pull));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_answer_after_a_push_does_not_win() {
     let ctx = world().await;
     let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
     ctx.settle().await;
     let path = format!("/repos/{REPO}/pulls/{pull}");
-    let asked = reqwest::Client::new()
-        .get(format!("{}{path}", ctx.sandbox.url()))
-        .bearer_auth(ctx.sandbox.token_for(LIN))
-        .header("user-agent", "story");
-    let old: Value = asked.send().await.expect("an answer").json().await.expect("JSON");
+    let old = answer(&ctx, &path).await;
     ctx.next_second().await;
     for _ in 0..2 {
         ctx.sandbox.faults().next("GET", &path, Fault::Answer(200, old.clone()));
