@@ -77,6 +77,13 @@ async fn trouble_that_passes_leaves_no_trace() {
             "/repos/*/issues/*/comments",
             vec![said(422, "Body is too long (maximum is 65536 characters)")],
         ),
+        (
+            "an edit of what is not there for a moment",
+            "PATCH",
+            "/repos/*/issues/comments/*",
+            times(&said(404, "Not Found"), 2),
+        ),
+        ("moved for a moment", "POST", "/repos/*/issues/*/comments", times(&said(301, "Moved Permanently"), 2)),
         ("half an answer", "GET", "/repos/*/pulls/*", vec![Fault::Answer(200, json!({ "number": 1 }))]),
         (
             "an error in a 200",
