@@ -78,6 +78,10 @@ pub struct Executor {
     pub env: Vec<String>,
     /// A job silent for so long has failed.
     pub heartbeat_timeout: Duration,
+    /// How long an apply waits for a locked state.
+    pub lock_timeout: Duration,
+    /// A plan that runs longer is interrupted.
+    pub plan_timeout: Duration,
     /// The terraform program, when it is not the one on the path.
     pub terraform: Option<PathBuf>,
     /// The tofu program, when it is not the one on the path.
@@ -209,6 +213,7 @@ impl Reader {
         for name in env.iter().filter(|name| globset::Glob::new(name).is_err()) {
             self.missing("executor.env", &format!("`{name}` is no name or pattern of variables."));
         }
+        let time = "a time like `90s`, `10m` or `1h`";
         Executor {
             kind: self.value("executor.kind", "`local`", kind).unwrap_or(ExecutorKind::Local),
             parallelism: self
@@ -216,8 +221,10 @@ impl Reader {
                 .unwrap_or(cores.max(1) * 2),
             env,
             heartbeat_timeout: self
-                .value("executor.heartbeat_timeout", "a time like `90s`, `10m` or `1h`", duration)
+                .value("executor.heartbeat_timeout", time, duration)
                 .unwrap_or(Duration::from_secs(600)),
+            lock_timeout: self.value("executor.lock_timeout", time, duration).unwrap_or(Duration::from_secs(60)),
+            plan_timeout: self.value("executor.plan_timeout", time, duration).unwrap_or(Duration::from_secs(3600)),
             terraform: self.text("executor.terraform").map(PathBuf::from),
             tofu: self.text("executor.tofu").map(PathBuf::from),
         }

@@ -2,7 +2,7 @@
 //! went wrong; everything else is in the library.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,6 +63,14 @@ enum Command {
         #[arg(long, value_name = "REF")]
         base: Option<String>,
     },
+    /// Print the state that the job of an apply left because its backend did not take it; without a job, list what waits.
+    ErroredState {
+        /// The job, as the comment of the apply names it.
+        job: Option<String>,
+        /// The server's settings.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
     #[command(hide = true)]
     Job,
@@ -114,6 +122,7 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::ErroredState { job, config } => errored_state(config, job.as_deref()).await,
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
             let environment: BTreeMap<String, String> = std::env::vars().collect();
@@ -155,16 +164,30 @@ fn log_filter(default: &str) -> String {
     std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
 }
 
+fn settings(path: Option<PathBuf>, environment: &BTreeMap<String, String>) -> Result<config::Settings> {
+    config::load(path.as_deref(), environment, cores()).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the settings cannot be used:\n{}", lines.join("\n"))
+    })
+}
+
+async fn errored_state(path: Option<PathBuf>, job: Option<&str>) -> Result<ExitCode> {
+    let settings = settings(path, &std::env::vars().collect())?;
+    let Some(job) = job else {
+        return say(&serve::recover::waiting(&settings).await?);
+    };
+    if std::io::stdout().is_terminal() {
+        anyhow::bail!("a state holds secrets and is not shown: write it to a file, `> errored.tfstate`");
+    }
+    let state = serve::recover::errored_state(&settings, job).await?;
+    std::io::stdout().write_all(&state)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let settings = match config::load(path.as_deref(), &environment, cores()) {
-        Ok(settings) => settings,
-        Err(problems) => {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
-        }
-    };
+    let settings = settings(path, &environment)?;
     let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
     let running = serve::start(parts).await?;
     tracing::info!(url = running.url, address = %running.address, "serving");

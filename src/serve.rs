@@ -25,6 +25,7 @@ use crate::store::SqlStore;
 use crate::web;
 
 pub mod from_settings;
+pub mod recover;
 
 /// What a server is made of.
 pub struct Parts {

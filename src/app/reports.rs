@@ -3,12 +3,12 @@
 
 use bytes::Bytes;
 
-use super::vault::NotOurs;
+use super::vault::{NotOurs, Vault};
 use super::{App, mask};
 use crate::domain::digest::{self, Bound};
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
-use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase, StateLeft};
 use crate::domain::linked::{self, Source};
 use crate::domain::plan;
 use crate::domain::pull::Pull;
@@ -16,7 +16,7 @@ use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
 use crate::domain::secret::Secrets;
 use crate::ports::forge::RepoRef;
 use crate::ports::source::SourceError;
-use crate::ports::store::{Blob, Job, JobState, LogLine, StoreError};
+use crate::ports::store::{Blob, Job, JobState, LogLine, Store, StoreError};
 
 /// Why a job's call is refused.
 #[derive(Debug, thiserror::Error)]
@@ -117,9 +117,27 @@ pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<()
     if job.state == JobState::Ended && !matches!(kind, Upload::ErroredState) {
         return Err(ReportError::Taken);
     }
-    let kind = kind.as_str();
-    let blob = Blob { kind: kind.to_owned(), bytes: app.vault.seal(&job.spec, kind, bytes) };
-    Ok(app.store.put_blob(&job.spec.id, &blob).await?)
+    // What a plan leaves is nothing: it would only stop others.
+    if kind == Upload::ErroredState && job.spec.phase == Phase::Plan {
+        return Err(ReportError::Taken);
+    }
+    let name = kind.as_str();
+    let blob = Blob { kind: name.to_owned(), bytes: app.vault.seal(&job.spec, name, bytes) };
+    app.store.put_blob(&job.spec.id, &blob).await?;
+    if kind == Upload::ErroredState {
+        // Not only with the job's end: that may be lost with the job, or have been made up for it before.
+        let left = Event::StateLeft { job: job.spec.id.clone(), root: job.spec.root.clone() };
+        app.store.enqueue(&[(job.pull.clone(), left)], app.clock.now()).await?;
+        app.ring();
+    }
+    Ok(())
+}
+
+/// The state that a job left, opened. Only for whoever has the installation's key and its database.
+pub async fn errored_state(store: &dyn Store, vault: &Vault, id: &JobId) -> Result<Vec<u8>, ReportError> {
+    let job = store.job(id).await?.ok_or(ReportError::Missing("a job of this id"))?;
+    let blob = store.blob(id, ERRORED_STATE).await?.ok_or(ReportError::Missing("a state that this job left"))?;
+    Ok(vault.open(&job.spec, ERRORED_STATE, &blob.bytes)?)
 }
 
 /// What a job uploads.
@@ -231,7 +249,7 @@ pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), Repo
         JobResult::Failed { failure, resources, errored_state } => Outcome::Failed {
             failure: mask::failure(failure, &known),
             resources: mask::resources(resources, &known),
-            errored_state: *errored_state,
+            errored_state: errored_state.clone(),
         },
         JobResult::Canceled => Outcome::Canceled,
     };
@@ -287,7 +305,7 @@ async fn planned(
                 ..Failure::default()
             },
             resources: Vec::new(),
-            errored_state: false,
+            errored_state: StateLeft::Nothing,
         },
     })
 }

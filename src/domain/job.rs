@@ -164,11 +164,24 @@ pub enum JobResult {
         failure: Failure,
         /// For an apply, where each resource stands.
         resources: Vec<ResourceState>,
-        /// The tool left `errored.tfstate`, which was uploaded.
-        errored_state: bool,
+        /// What became of a state that its backend did not take.
+        errored_state: StateLeft,
     },
     /// Interrupted before it began to change anything.
     Canceled,
+}
+
+/// What an apply left of a state that its backend did not take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateLeft {
+    /// Nothing: the backend has the state.
+    #[default]
+    Nothing,
+    /// `errored.tfstate`, uploaded: the server keeps it sealed.
+    Kept,
+    /// It could not be uploaded either, and lies there on the machine where the job ran.
+    At(String),
 }
 
 /// What went wrong, as far as the tool or the job knows, secrets masked.

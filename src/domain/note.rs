@@ -15,6 +15,7 @@ pub mod markdown;
 mod next;
 mod reach;
 mod table;
+mod unsaved;
 mod words;
 
 use cut::Budget;

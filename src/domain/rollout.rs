@@ -9,7 +9,7 @@ use super::config::{RepoConfig, RootSettings, ToolKind};
 use super::digest;
 use super::estate::{Edge, Hole, Reason};
 use super::ids::{Digest, JobId, Login, RolloutId, RootKey, Sha, StateKey, Timestamp};
-use super::job::{Failure, FellBack, ResourceState};
+use super::job::{Failure, FellBack, ResourceState, StateLeft};
 use super::plan::{Counts, Plan};
 use super::reach::Reach;
 
@@ -182,7 +182,7 @@ pub struct Read {
 pub enum PlanRun {
     /// Not started: it waits for a free job or for its sources.
     Queued,
-    /// Another pull holds its state.
+    /// Another pull holds its state, or the state is not saved.
     Blocked(Blocker),
     /// It reads the state of this root, which has never been applied: it is planned after it.
     AwaitsSource(RootKey),
@@ -222,6 +222,20 @@ pub struct Blocker {
     pub since: Timestamp,
     /// Pulls ahead of us in the line.
     pub ahead: Vec<u64>,
+    /// What it has done to be in the way.
+    #[serde(default)]
+    pub how: Hold,
+}
+
+/// How a pull is in the way of another, or of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// It holds the lock.
+    #[default]
+    Lock,
+    /// This job of its applied, and the backend did not take the state.
+    Unsaved(JobId),
 }
 
 /// A plan that can be applied.
@@ -296,6 +310,9 @@ pub enum ApplyRun {
         resources: Vec<ResourceState>,
         /// When it ended.
         at: Timestamp,
+        /// What became of a state that its backend did not take.
+        #[serde(default)]
+        left: StateLeft,
     },
 }
 

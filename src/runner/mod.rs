@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use secrecy::SecretString;
 
-use crate::domain::job::{JobResult, JobSpec, Phase, VERSION};
+use crate::domain::job::{JobResult, JobSpec, Phase, StateLeft, VERSION};
 use crate::domain::secret::Secrets;
 
 mod apply;
@@ -15,8 +15,10 @@ mod checkout;
 mod declared;
 mod environment;
 mod failure;
+mod limits;
 mod linked;
 pub mod local;
+mod locked;
 mod plan;
 mod process;
 mod program;
@@ -27,6 +29,7 @@ mod tool;
 mod work;
 
 use failure::{Broken, failure};
+use limits::Limits;
 use report::Reporter;
 use server::{Answer, Server};
 use stop::Stop;
@@ -54,6 +57,9 @@ struct Job {
     environment: BTreeMap<String, String>,
     /// Where further versions of the tools lie.
     tools: Option<PathBuf>,
+    limits: Limits,
+    /// Milliseconds since 1970.
+    began: i64,
     directory: PathBuf,
     /// Whether the directory must outlive the job.
     keeps: AtomicBool,
@@ -77,6 +83,8 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
         Ok(directory) => {
             let job = Job {
                 environment: environment::scrub(&environment, &spec),
+                limits: Limits::of(&environment),
+                began: limits::now(),
                 tools: environment.get(TOOLS).map(PathBuf::from),
                 directory: directory.path().to_owned(),
                 server: server.clone(),
@@ -85,7 +93,11 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
                 keeps: AtomicBool::new(false),
                 spec,
             };
+            let clock = (job.spec.phase == Phase::Plan).then(|| limits::watch(&job));
             let result = work(&job, &mut secrets).await;
+            if let Some(clock) = clock {
+                clock.abort();
+            }
             if job.keeps.load(Ordering::SeqCst) {
                 // It holds the only copy of a state.
                 let _ = directory.keep();
@@ -104,6 +116,16 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
     match server.result(&result).await? {
         Answer::Taken | Answer::Gone => Ok(()),
         Answer::Refused(why) => Err(RunnerError::Server(why)),
+    }
+}
+
+impl Job {
+    /// Says of a stop that it was for the time, when it was.
+    fn late(&self, broken: Broken, step: &str) -> Broken {
+        match broken {
+            Broken::Stopped if self.stop.is_too_late() => self.limits.too_late(step),
+            other => other,
+        }
     }
 }
 
@@ -129,5 +151,5 @@ async fn work(job: &Job, secrets: &mut Secrets) -> JobResult {
 }
 
 fn failed(broken: Broken, secrets: &Secrets) -> JobResult {
-    JobResult::Failed { failure: failure(broken, secrets), resources: Vec::new(), errored_state: false }
+    JobResult::Failed { failure: failure(broken, secrets), resources: Vec::new(), errored_state: StateLeft::Nothing }
 }

@@ -7,11 +7,15 @@ use super::failure::{Broken, of_errors};
 use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::program;
+use super::report::MOST_LINES_PER_STEP;
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
 use crate::domain::progress::{Diagnostic, Line, What};
 use crate::domain::rollout::Tool;
 use crate::domain::secret::Secrets;
+
+/// Errors and warnings that are held beyond the most lines.
+const MOST_LATE: usize = 1_000;
 
 /// Plans.
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
@@ -86,13 +90,20 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
     };
     let mut tool = None;
     let mut said: Vec<Said> = Vec::new();
-    let exit = run_tool(job, &call, &mut |line| match Line::parse(line) {
-        Some(Line { what: What::Version(version), .. }) => tool = Some(version),
-        Some(Line { what: What::Diagnostic(diagnostic), .. }) => said.push(Said::Diagnostic(diagnostic)),
-        Some(line) => said.push(Said::Text(line.spoken().to_owned())),
-        None => said.push(Said::Text(line.to_owned())),
+    let mut left_out = 0;
+    let exit = run_tool(job, &call, &mut |line| {
+        let new = match Line::parse(line) {
+            Some(Line { what: What::Version(version), .. }) => return tool = Some(version),
+            Some(Line { what: What::Diagnostic(diagnostic), .. }) => Said::Diagnostic(diagnostic),
+            Some(line) => Said::Text(line.spoken().to_owned()),
+            None => Said::Text(line.to_owned()),
+        };
+        // What nobody will be shown is not held in memory either; errors come last, and have room of their own.
+        let most = if matches!(new, Said::Text(_)) { MOST_LINES_PER_STEP } else { MOST_LINES_PER_STEP + MOST_LATE };
+        if said.len() < most { said.push(new) } else { left_out += 1 }
     })
     .await?;
+    job.reporter.leave_out("plan", left_out);
     if exit.interrupted && !exit.ok() {
         return Err(Broken::Stopped);
     }
@@ -135,7 +146,7 @@ fn arguments(job: &Job, file: &Path) -> Vec<String> {
     let mut args: Vec<String> = vec!["plan".into(), "-json".into()];
     args.extend(spec.var_files.iter().map(|file| format!("-var-file={file}")));
     args.extend(spec.args.iter().cloned());
-    args.extend(["-input=false".into(), tool::lock_flag(spec.state_lock).into(), format!("-out={}", file.display())]);
+    args.extend(["-input=false".into(), tool::lock_flag(spec.state_lock, job.limits.lock), format!("-out={}", file.display())]);
     args
 }
 

@@ -143,7 +143,12 @@ impl Server {
 
     /// Uploads a file of the job: `plan`, `plan.json`, `errored-state`.
     pub(super) async fn put(&self, what: &str, file: &Path) -> Result<(), Broken> {
-        let bytes = tokio_util::bytes::Bytes::from(tokio::fs::read(file).await?);
+        self.put_bytes(what, tokio::fs::read(file).await?).await
+    }
+
+    /// The same from memory.
+    pub(super) async fn put_bytes(&self, what: &str, bytes: Vec<u8>) -> Result<(), Broken> {
+        let bytes = tokio_util::bytes::Bytes::from(bytes);
         let sent = self.call(|| self.request(Method::PUT, what).body(bytes.clone())).await;
         sent.map(drop).map_err(|error| Broken::server(what, &error.to_string()))
     }

@@ -1,7 +1,7 @@
 //! The calls of the tool that plans and applies share: `init` and `show`, each in the checkout of the root.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Job;
 use super::checkout;
@@ -36,11 +36,11 @@ impl Workplace {
 /// Does one step: says when it starts and how it ended.
 pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Result<T, Broken>>) -> Result<T, Broken> {
     if job.stop.is_wanted() {
-        return Err(Broken::Stopped);
+        return Err(job.late(Broken::Stopped, name).at(name));
     }
     let began = Instant::now();
     job.reporter.step_started(name);
-    let result = work.await.map_err(|broken| broken.at(name));
+    let result = work.await.map_err(|broken| job.late(broken, name).at(name));
     let ended = if result.is_ok() { Ended::Well } else { Ended::Badly };
     job.reporter.step_ended(name, ended, began.elapsed());
     result
@@ -139,9 +139,9 @@ fn json_of(exit: &Exit) -> Result<Vec<u8>, Broken> {
 }
 
 /// The flag for the state's own lock.
-pub(super) fn lock_flag(lock: StateLock) -> &'static str {
+pub(super) fn lock_flag(lock: StateLock, patience: Duration) -> String {
     match lock {
-        StateLock::Off => "-lock=false",
-        StateLock::Wait => "-lock-timeout=60s",
+        StateLock::Off => "-lock=false".to_owned(),
+        StateLock::Wait => format!("-lock-timeout={}s", patience.as_secs()),
     }
 }

@@ -25,10 +25,7 @@ const SWEEP_MS: i64 = 60_000;
 pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String, String>) -> Result<Parts> {
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
-    let key = match &settings.encryption_key {
-        Some(key) => *key.expose_secret(),
-        None => generated_key(&settings.data_dir)?,
-    };
+    let key = key(&settings, Missing::IsMade)?;
     let heartbeat_timeout_ms = i64::try_from(settings.executor.heartbeat_timeout.as_millis()).unwrap_or(i64::MAX);
     let auth = match settings.github.auth {
         AuthSettings::App { id, private_key } => GitHubAuth::App { id, private_key_pem: private_key },
@@ -78,6 +75,9 @@ fn job_environment(
         let fitting = environment.iter().filter(|(name, _)| glob.is_match(name) && !name.starts_with("TIDEGATE_"));
         passed.extend(fitting.map(|(name, value)| (name.clone(), value.clone())));
     }
+    for (name, time) in [("LOCK", executor.lock_timeout), ("PLAN", executor.plan_timeout)] {
+        passed.insert(format!("TIDEGATE_JOB_{name}_TIMEOUT"), time.as_secs().to_string());
+    }
     let named = [("terraform", &executor.terraform), ("tofu", &executor.tofu)];
     if named.iter().all(|(_, path)| path.is_none()) {
         return Ok(passed);
@@ -102,10 +102,33 @@ fn job_environment(
     Ok(passed)
 }
 
+/// What happens when there is no key yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// One is made.
+    IsMade,
+    /// It is an error: something is to be opened.
+    IsAnError,
+}
+
+/// The installation's key.
+pub(super) fn key(settings: &Settings, missing: Missing) -> Result<[u8; 32]> {
+    match &settings.encryption_key {
+        Some(key) => Ok(*key.expose_secret()),
+        None if missing == Missing::IsAnError && !key_file(&settings.data_dir).exists() => {
+            bail!("there is no key: neither `keys.encryption` nor {}", key_file(&settings.data_dir).display())
+        }
+        None => generated_key(&settings.data_dir),
+    }
+}
+
+fn key_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys/encryption")
+}
+
 /// The key in the data folder, made at the first start. Whoever backs up the database must keep it as well, elsewhere.
 fn generated_key(data_dir: &Path) -> Result<[u8; 32]> {
-    let folder = data_dir.join("keys");
-    let file = folder.join("encryption");
+    let (folder, file) = (data_dir.join("keys"), key_file(data_dir));
     if file.exists() {
         let text = std::fs::read_to_string(&file)?;
         let bytes = hex::decode(text.trim()).with_context(|| format!("{} is no key", file.display()))?;
@@ -141,12 +164,15 @@ mod tests {
             parallelism: 1,
             env: vec!["AWS_*".to_owned(), "TIDEGATE_*".to_owned(), "REGION".to_owned()],
             heartbeat_timeout: std::time::Duration::from_secs(1),
+            lock_timeout: std::time::Duration::from_secs(60),
+            plan_timeout: std::time::Duration::from_secs(3600),
             terraform: None,
             tofu: None,
         };
         let all =
             ["AWS_KEY", "REGION", "TIDEGATE_KEYS_ENCRYPTION", "HOME"].map(|name| (name.to_owned(), "x".to_owned()));
         let passed = job_environment(&executor, Path::new("."), &all.into()).unwrap();
-        assert_eq!(passed.keys().collect::<Vec<_>>(), ["AWS_KEY", "REGION"]);
+        let ours = ["TIDEGATE_JOB_LOCK_TIMEOUT", "TIDEGATE_JOB_PLAN_TIMEOUT"];
+        assert_eq!(passed.keys().collect::<Vec<_>>(), ["AWS_KEY", "REGION", ours[0], ours[1]]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tidegate::domain::ids::RootKey;
-use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLock, VERSION};
+use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLeft, StateLock, VERSION};
 
 mod executor;
 mod server;
@@ -101,7 +101,7 @@ async fn a_failing_provisioner_is_its_resources_error_and_shows_no_secret() {
         resource \"terraform_data\" \"after\" { depends_on = [terraform_data.bad] }\n";
     let planned = job(states.path(), body, spec(Phase::Plan), None, Trouble::None).await;
     let applied = job(states.path(), body, spec(Phase::Apply), Some(&planned), Trouble::None).await;
-    let Some(JobResult::Failed { failure, resources, errored_state: false }) = &applied.result else {
+    let Some(JobResult::Failed { failure, resources, errored_state: StateLeft::Nothing }) = &applied.result else {
         panic!("{:?}", applied.result)
     };
     let states_of: BTreeMap<&str, ResourceStage> =
@@ -248,9 +248,17 @@ async fn a_state_that_its_backend_does_not_take_is_uploaded_or_left_where_it_is(
             panic!("{:?}", kept.result)
         };
         assert!(resources.iter().all(|resource| resource.state == ResourceStage::Done), "{resources:?}");
-        assert!(failure.detail.contains("state push errored.tfstate"), "{failure:?}");
+        assert_eq!(failure.summary, "Failed to save state", "{failure:?}");
         let uploaded = trouble == Trouble::None;
-        assert_eq!((*errored_state, kept.errored_state.is_some()), (uploaded, uploaded));
+        assert_eq!(kept.errored_state.is_some(), uploaded);
+        match errored_state {
+            StateLeft::Kept => assert!(uploaded),
+            StateLeft::At(path) => {
+                assert!(!uploaded && failure.others[0].contains(path.as_str()), "{failure:?}");
+                assert!(std::fs::read_to_string(path).unwrap().contains("terraform_data"));
+            }
+            StateLeft::Nothing => panic!("{failure:?}"),
+        }
         assert_eq!(nothing_left_in(states.path()), uploaded);
     }
 }

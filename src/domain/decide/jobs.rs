@@ -4,7 +4,7 @@
 use super::Turn;
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::{JobId, PullKey, RootKey, StateKey};
-use crate::domain::job::{Failure, ResourceState};
+use crate::domain::job::{Failure, ResourceState, StateLeft};
 use crate::domain::pull::AppliedDigest;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, RootRun, Step, StepState};
 
@@ -12,7 +12,7 @@ use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, Ro
 const PLAN_TRIES: u32 = 2;
 
 /// What a job is to a run.
-enum Role {
+pub(super) enum Role {
     Plan,
     Apply,
 }
@@ -85,18 +85,23 @@ impl Turn<'_> {
                 changed = false;
                 plan_again(run)
             }
-            Outcome::Failed { failure, resources, .. } => ApplyRun::Failed {
+            Outcome::Failed { failure, resources, errored_state } => ApplyRun::Failed {
                 job: job.clone(),
                 failure: failure.clone(),
                 resources: if resources.is_empty() { known } else { resources.clone() },
                 at: now,
+                left: errored_state.clone(),
             },
             other => {
                 changed = !matches!(other, Outcome::Canceled);
-                ApplyRun::Failed { job: job.clone(), failure: failure_of(other, "apply"), resources: known, at: now }
+                let failure = failure_of(other, "apply");
+                ApplyRun::Failed { job: job.clone(), failure, resources: known, at: now, left: StateLeft::Nothing }
             }
         };
         let state = run.state.clone();
+        if matches!(outcome, Outcome::Failed { errored_state, .. } if *errored_state != StateLeft::Nothing) {
+            self.leave_unsaved(&state, &root, job);
+        }
         if changed {
             self.tell_neighbours(&state);
         }
@@ -131,7 +136,7 @@ impl Turn<'_> {
     }
 
     /// Tells the other open pulls that this state moved.
-    fn tell_neighbours(&mut self, state: &StateKey) {
+    pub(super) fn tell_neighbours(&mut self, state: &StateKey) {
         for number in &self.facts.neighbours {
             let key = PullKey { repo: self.pull.key.repo.clone(), number: *number };
             self.events.push((key, Event::StateMoved { state: state.clone(), by: self.pull.key.number }));
@@ -151,7 +156,7 @@ impl Turn<'_> {
     }
 
     /// The run that waits for this job, in the current rollout or in one whose apply still runs.
-    fn find(&mut self, job: &JobId) -> Option<(&mut Rollout, RootKey, Role)> {
+    pub(super) fn find(&mut self, job: &JobId) -> Option<(&mut Rollout, RootKey, Role)> {
         let rollouts = self.pull.rollout.iter_mut().chain(self.pull.retired.iter_mut());
         for rollout in rollouts {
             let found = rollout.runs.values().find_map(|run| match (&run.plan, &run.apply) {

@@ -257,7 +257,7 @@ impl World {
             Step::JobFails(at) => self.end(*at, |_| Outcome::Failed {
                 failure: Failure { summary: "no".to_owned(), ..Failure::default() },
                 resources: Vec::new(),
-                errored_state: false,
+                errored_state: crate::domain::job::StateLeft::Nothing,
             }),
             Step::JobIsStale(at) => self.end(*at, |_| Outcome::Stale(Failure::default())),
             Step::JobIsLost(at) => self.end(*at, |_| Outcome::Lost("gone".to_owned())),
