@@ -23,6 +23,8 @@ use crate::domain::secret::Secrets;
 const ERRORED: &str = "errored.tfstate";
 const BETWEEN_RESOURCES: Duration = Duration::from_millis(200);
 const LONGEST_ERROR: usize = 4 * 1024;
+/// What is kept free for the words of an apply: its last ones may be the state itself, when no file takes it.
+const ROOM: u64 = 16 << 20;
 /// The most errors and warnings that are held until the end.
 const MOST_DIAGNOSTICS: usize = 1000;
 
@@ -97,6 +99,7 @@ async fn follow(
         directory: &place.root,
         name: "apply",
         stop: Stopping::Patience,
+        room: ROOM,
     };
     let mut last = Instant::now();
     let environment = match place.program.kind {
@@ -131,7 +134,8 @@ struct Followed {
 
 /// Where the state lies that could not be saved: where the tool puts it, or, if that failed as well, where its last words are put here.
 fn rescued(job: &Job, left: PathBuf, dumped: Option<&str>) -> PathBuf {
-    let Some(state) = dumped.filter(|_| !left.is_file()) else { return left };
+    // A file of that name may be there even so, empty or cut.
+    let Some(state) = dumped else { return left };
     let own = job.directory.join(ERRORED);
     if std::fs::write(&own, state).is_ok() { own } else { left }
 }
@@ -170,6 +174,7 @@ fn conclude(
     if let StateLeft::At(path) = left {
         main.others.insert(0, format!("`{ERRORED}` could not be uploaded; it lies at `{path}` where the job ran"));
     }
+    let main = super::disk::explained(main, &job.directory);
     let stale = is_stale(&errors) && *left == StateLeft::Nothing && resources.iter().all(untouched);
     let failure = failure(Broken::of(main).at("apply"), secrets);
     if stale {
@@ -222,9 +227,9 @@ fn masked(resources: &[ResourceState], secrets: &Secrets) -> Vec<ResourceState> 
 /// Uploads the state that the tool could not save. If that fails the job's directory is left where it is.
 async fn keep_errored_state(job: &Job, left: &Path, dumped: Option<String>, secrets: &Secrets) -> StateLeft {
     let (sent, place) = match dumped {
-        _ if left.is_file() => (job.server.put("errored-state", left).await, left.to_owned()),
-        // No file could be written; the tool's output has it as well.
+        // The tool could write no file; its output has the state as well.
         Some(state) => (job.server.put_bytes("errored-state", state.into()).await, job.directory.join("apply.out")),
+        None if left.is_file() => (job.server.put("errored-state", left).await, left.to_owned()),
         None => return StateLeft::Nothing,
     };
     let Err(broken) = sent else { return StateLeft::Kept };

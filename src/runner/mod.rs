@@ -13,6 +13,7 @@ use crate::domain::secret::Secrets;
 mod apply;
 mod checkout;
 mod declared;
+mod disk;
 mod environment;
 mod failure;
 mod limits;
@@ -146,7 +147,7 @@ async fn work(job: &Job, secrets: &mut Secrets) -> JobResult {
     };
     ended.unwrap_or_else(|broken| match broken {
         Broken::Stopped => JobResult::Canceled,
-        broken => failed(broken, secrets),
+        Broken::Failed(failure) => failed(Broken::of(disk::explained(*failure, &job.directory)), secrets),
     })
 }
 

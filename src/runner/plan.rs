@@ -64,6 +64,8 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
 enum Said {
     Text(String),
     Diagnostic(Diagnostic),
+    /// So many more lines were not held.
+    Unheard(usize),
 }
 
 fn log(job: &Job, said: &[Said], secrets: &Secrets) {
@@ -71,6 +73,7 @@ fn log(job: &Job, said: &[Said], secrets: &Secrets) {
         match said {
             Said::Text(text) => job.reporter.log("plan", &secrets.mask(text)),
             Said::Diagnostic(diagnostic) => log_diagnostic(job, "plan", diagnostic, secrets),
+            Said::Unheard(lines) => job.reporter.leave_out("plan", *lines),
         }
     }
     job.reporter.count_left_out("plan");
@@ -87,6 +90,7 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
             // A killed plan would leave the state locked.
             StateLock::Wait => Stopping::Patience,
         },
+        room: 0,
     };
     let mut tool = None;
     let mut said: Vec<Said> = Vec::new();
@@ -103,7 +107,7 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
         if said.len() < most { said.push(new) } else { left_out += 1 }
     })
     .await?;
-    job.reporter.leave_out("plan", left_out);
+    said.push(Said::Unheard(left_out));
     if exit.interrupted && !exit.ok() {
         return Err(Broken::Stopped);
     }

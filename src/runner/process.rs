@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use super::Job;
+use super::disk;
 use super::failure::Broken;
 
 const LOOK: Duration = Duration::from_millis(40);
@@ -37,6 +38,8 @@ pub(super) struct Call<'a> {
     pub(super) name: &'static str,
     /// What a wanted stop may do.
     pub(super) stop: Stopping,
+    /// How much it must be able to say whatever becomes of the disk, in bytes.
+    pub(super) room: u64,
 }
 
 /// What a wanted stop may do to a process.
@@ -107,7 +110,8 @@ pub(super) async fn run_with(
 ) -> Result<Exit, Broken> {
     let out = job.directory.join(format!("{}.out", call.name));
     let err = job.directory.join(format!("{}.err", call.name));
-    File::create(&out)?;
+    let said = File::create(&out)?;
+    disk::reserve(&said, call.room)?;
     let mut lines = Lines { file: File::open(&out)?, rest: Vec::new() };
     let child = Command::new(call.program)
         .args(&call.args)
@@ -115,7 +119,7 @@ pub(super) async fn run_with(
         .env_clear()
         .envs(environment)
         .stdin(Stdio::null())
-        .stdout(File::create(&out)?)
+        .stdout(said)
         .stderr(File::create(&err)?)
         .process_group(0)
         .spawn();

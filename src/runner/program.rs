@@ -195,6 +195,7 @@ pub(super) async fn version(job: &Job, program: &Program) -> Result<Tool, Broken
         directory: &job.directory,
         name: "version",
         stop: Stopping::Kill,
+        room: 0,
     };
     let exit = run(job, &call, &mut |_| {}).await?;
     let text = std::fs::read(&exit.out)?;

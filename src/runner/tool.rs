@@ -68,7 +68,7 @@ async fn init(job: &Job, place: &Workplace, secrets: &Secrets) -> Result<(), Bro
     if place.program.kind == ToolKind::Tofu {
         args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
     }
-    let call = Call { program: &place.program.path, args, directory: &place.root, name: "init", stop: Stopping::Kill };
+    let call = Call { program: &place.program.path, args, directory: &place.root, name: "init", stop: Stopping::Kill, room: 0 };
     let exit = run(job, &call, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
     log_errors(job, "init", &exit, secrets);
     if exit.ok() {
@@ -107,6 +107,7 @@ pub(super) async fn show(job: &Job, place: &Workplace, plan: &Path) -> Result<(P
         directory: &place.root,
         name: "show",
         stop: Stopping::Kill,
+        room: 0,
     };
     let exit = run(job, &call, &mut |_| {}).await?;
     if !exit.ok() {
@@ -124,7 +125,7 @@ pub(super) async fn show_state(job: &Job, place: &Workplace, left: &Path) -> Vec
     let mut args: Vec<String> = vec!["show".into(), "-json".into(), "-no-color".into()];
     args.extend(left.is_file().then(|| left.display().to_string()));
     let call =
-        Call { program: &place.program.path, args, directory: &place.root, name: "state", stop: Stopping::Patience };
+        Call { program: &place.program.path, args, directory: &place.root, name: "state", stop: Stopping::Patience, room: 0 };
     match run(job, &call, &mut |_| {}).await {
         Ok(exit) if exit.ok() => json_of(&exit).unwrap_or_default(),
         _ => Vec::new(),

@@ -262,3 +262,27 @@ async fn a_state_that_its_backend_does_not_take_is_uploaded_or_left_where_it_is(
         assert_eq!(nothing_left_in(states.path()), uploaded);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_no_file_takes_is_read_from_the_tools_last_words() {
+    let states = tempfile::tempdir().unwrap();
+    let url = server::forgetful_backend().await;
+    let in_the_way = "resource \"terraform_data\" \"a\" {\n  input = \"left-behind\"\n  provisioner \"local-exec\" { command = \"mkdir errored.tfstate\" }\n}\n";
+    let root = format!("terraform {{\n  backend \"http\" {{\n    address = \"{url}\"\n    retry_max = 0\n  }}\n}}\n{in_the_way}");
+    let files = [("envs/dev/main.tf".to_owned(), root)];
+    let plan = World::start(&files, spec(Phase::Plan), None, Trouble::None).await;
+    plan.run(&environment(states.path())).await.expect("the job ends");
+    for trouble in [Trouble::None, Trouble::StateRefused] {
+        let apply = World::start(&files, spec(Phase::Apply), Some(&plan.kept()), trouble).await;
+        apply.run(&environment(states.path())).await.expect("the job ends");
+        let kept = apply.kept();
+        let Some(JobResult::Failed { errored_state, .. }) = &kept.result else { panic!("{:?}", kept.result) };
+        let state = match errored_state {
+            StateLeft::Kept => String::from_utf8(kept.errored_state.clone().unwrap()).unwrap(),
+            StateLeft::At(path) => std::fs::read_to_string(path).unwrap(),
+            StateLeft::Nothing => panic!("{:?}", kept.result),
+        };
+        assert!(state.contains("left-behind") && state.contains("lineage"), "{state}");
+        assert!(!kept.log("apply").contains("left-behind\"},"), "the dump is in no log: {}", kept.log("apply"));
+    }
+}
