@@ -23,6 +23,7 @@ mod locked;
 mod plan;
 mod process;
 mod program;
+mod release;
 mod report;
 mod server;
 mod stop;
@@ -59,6 +60,8 @@ struct Job {
     /// Where further versions of the tools lie.
     tools: Option<PathBuf>,
     limits: Limits,
+    /// Where versions that do not lie there come from.
+    releases: release::Releases,
     /// Milliseconds since 1970.
     began: i64,
     directory: PathBuf,
@@ -86,6 +89,7 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
                 environment: environment::scrub(&environment, &spec),
                 limits: Limits::of(&environment),
                 began: limits::now(),
+                releases: release::Releases::of(&environment),
                 tools: environment.get(TOOLS).map(PathBuf::from),
                 directory: directory.path().to_owned(),
                 server: server.clone(),

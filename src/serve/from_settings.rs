@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 
 use super::Parts;
 use crate::app::Limits;
-use crate::config::{Executor, GitHubAuth as AuthSettings, Settings};
+use crate::config::{Executor, GitHubAuth as AuthSettings, Settings, Tools};
 use crate::forge::github::{GitHubAuth, GitHubConfig};
 use crate::ports::clock::SystemClock;
 
@@ -48,7 +48,11 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         )],
         program,
         parallelism: settings.executor.parallelism,
-        job_environment: job_environment(&settings.executor, &settings.data_dir, environment)?,
+        job_environment: {
+            let mut passed = job_environment(&settings.executor, &settings.data_dir, environment)?;
+            passed.extend(release_sites(settings.tools.as_ref())?);
+            passed
+        },
         limits: Limits {
             edit_gap_ms: EDIT_GAP_MS,
             parallelism: settings.executor.parallelism,
@@ -99,6 +103,21 @@ fn job_environment(
     }
     let rest = environment.get("PATH").cloned().unwrap_or_default();
     passed.insert("PATH".to_owned(), format!("{}:{rest}", tools.canonicalize()?.display()));
+    Ok(passed)
+}
+
+/// Where jobs find versions that are not installed.
+fn release_sites(tools: Option<&Tools>) -> Result<BTreeMap<String, String>> {
+    let mut passed = BTreeMap::new();
+    let sites = tools.map(|tools| [("terraform", &tools.terraform), ("tofu", &tools.tofu)]);
+    for (tool, site) in sites.into_iter().flatten() {
+        let name = format!("TIDEGATE_JOB_RELEASES_{}", tool.to_uppercase());
+        if let Some(key) = &site.key {
+            let key = key.canonicalize().with_context(|| format!("tools.{tool}_key: {} is not there", key.display()))?;
+            passed.insert(format!("{name}_KEY"), key.display().to_string());
+        }
+        passed.insert(name, site.url.to_string());
+    }
     Ok(passed)
 }
 

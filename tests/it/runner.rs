@@ -7,6 +7,7 @@ use tidegate::domain::ids::RootKey;
 use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLeft, StateLock, VERSION};
 
 mod executor;
+mod releases;
 mod server;
 mod tools;
 
