@@ -9,9 +9,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
-use tidegate::{config, demo, local, runner, serve, telemetry};
+use tidegate::app::setup::Setup;
+use tidegate::{config, demo, domain, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -165,12 +166,28 @@ async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
             anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
         }
     };
+    let place = serve::from_settings::place(&settings.github);
     let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
-    let running = serve::start(parts).await?;
+    let running = serve::start_at(parts, Some(place)).await?;
     tracing::info!(url = running.url, address = %running.address, "serving");
+    if let Some(setup) = &running.setup {
+        tell_token(setup);
+    }
     interrupted().await?;
     running.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// On the terminal, whatever the log's filter is: whoever reads it runs this server.
+#[expect(clippy::print_stderr, reason = "the token must be seen once, and stand in no log line that is sent elsewhere")]
+fn tell_token(setup: &Setup) {
+    if let Some(token) = setup.token() {
+        eprintln!(
+            "\nNo forge is set up yet. Open  {}\nand give it this token; it works once, until this server stops:\n\n    {}\n",
+            domain::setup::page(setup.url()),
+            token.expose_secret()
+        );
+    }
 }
 
 async fn interrupted() -> Result<()> {

@@ -17,7 +17,7 @@ use crate::ports::store::Loaded;
 
 /// The pull as it was, or as it begins, and the facts for this event.
 pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> Result<(Pull, Facts), FlowError> {
-    let connection = app.connection(&key.repo)?;
+    let connection = &app.connection(&key.repo)?;
     let now = app.clock.now();
     let pull = loaded.pull.clone().unwrap_or_else(|| Pull::unseen(key.clone(), repo_of(event), now));
     let at = app.pull_ref(key, &pull.repo);

@@ -68,5 +68,9 @@ fn pool_options(url: &str, engine: Engine) -> AnyPoolOptions {
 /// The schema; a migration that was released is never edited, only followed by another.
 fn migrator() -> Migrator {
     let start = include_str!("../../migrations/0001_start.sql").into_sql_str();
-    Migrator::with_migrations(vec![Migration::new(1, "start".into(), MigrationType::Simple, start, false)])
+    let kept = include_str!("../../migrations/0002_kept.sql").into_sql_str();
+    Migrator::with_migrations(vec![
+        Migration::new(1, "start".into(), MigrationType::Simple, start, false),
+        Migration::new(2, "kept".into(), MigrationType::Simple, kept, false),
+    ])
 }

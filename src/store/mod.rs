@@ -18,6 +18,7 @@ mod connect;
 mod effects;
 mod events;
 mod jobs;
+mod kept;
 mod rows;
 mod sql;
 mod turn;
