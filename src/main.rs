@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -64,6 +64,12 @@ enum Command {
         #[arg(long, value_name = "REF")]
         base: Option<String>,
     },
+    /// Forget the App that was made at `/setup/github`, so that the next start of the server can make another.
+    ForgetApp {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
     #[command(hide = true)]
     Job,
@@ -115,6 +121,10 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::ForgetApp { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            say(&serve::forget::app(settings(config.as_deref(), &environment)?).await?)
+        }
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
             let environment: BTreeMap<String, String> = std::env::vars().collect();
@@ -156,16 +166,17 @@ fn log_filter(default: &str) -> String {
     std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
 }
 
+fn settings(path: Option<&Path>, environment: &BTreeMap<String, String>) -> Result<config::Settings> {
+    config::load(path, environment, cores()).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the settings cannot be used:\n{}", lines.join("\n"))
+    })
+}
+
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let settings = match config::load(path.as_deref(), &environment, cores()) {
-        Ok(settings) => settings,
-        Err(problems) => {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
-        }
-    };
+    let settings = settings(path.as_deref(), &environment)?;
     let place = serve::from_settings::place(&settings.github);
     let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
     let running = serve::start_at(parts, Some(place)).await?;

@@ -27,6 +27,7 @@ use crate::source::GitSource;
 use crate::store::SqlStore;
 use crate::web;
 
+pub mod forget;
 pub mod from_settings;
 
 /// What a server is made of.
@@ -203,15 +204,13 @@ async fn work(app: Arc<App>, stop: CancellationToken) {
 }
 
 /// The set-up in the browser, where the settings leave it to that.
-async fn set_up(
-    app: &Arc<App>,
-    database: Arc<SqlStore>,
-    place: GitHubPlace,
-) -> Result<Option<Arc<Setup>>, StartError> {
+async fn set_up(app: &Arc<App>, database: Arc<SqlStore>, place: GitHubPlace) -> Result<Option<Arc<Setup>>, StartError> {
     let forge = place.forge.clone();
     if !app.forges.is_empty() {
         if database.kept(&setup::keys::name_of(&forge)).await?.is_some() {
-            tracing::warn!("the settings say who this server is on {forge}; the App that /setup/github made is kept and not used (`tidegate forget-app` forgets it)");
+            tracing::warn!(
+                "the settings say who this server is on {forge}; the App that /setup/github made is kept and not used (`tidegate forget-app` forgets it)"
+            );
         }
         return Ok(None);
     }

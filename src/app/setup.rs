@@ -30,6 +30,8 @@ const SESSION: &str = "setup-session";
 pub const SESSION_MS: i64 = 24 * 3_600_000;
 /// A set-up must end within this, as the forge's code must, milliseconds.
 const BEGUN_MS: i64 = 3_600_000;
+/// Longer than any code that a forge gives.
+const LONGEST_CODE: usize = 200;
 
 /// The set-up of a server whose settings name no App.
 pub struct Setup {
@@ -39,8 +41,8 @@ pub struct Setup {
     url: String,
     token: Mutex<Token>,
     keys: RwLock<Option<Arc<AppKeys>>>,
-    /// One set-up ends at a time: of two tabs the second finds what the first made.
-    ending: tokio::sync::Mutex<()>,
+    /// One set-up ends at a time, so of two tabs the second finds what the first made; with the digest of the code that did.
+    ending: tokio::sync::Mutex<Option<String>>,
 }
 
 /// The token that this start of the server printed.
@@ -77,17 +79,28 @@ pub enum Ended {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// Not the token.
-    #[error("This is not the token of this start of the server. It is the last one in its log; each start makes a new one.")]
+    #[error(
+        "This is not the token of this start of the server. It is the last one in its log; each start makes a new one."
+    )]
     WrongToken,
     /// It was used.
     #[error("The token was used: another browser holds the set-up. Start the server again for a new token.")]
     UsedToken,
     /// No session, or one that is over.
-    #[error("This browser has no session here, or it is over. Give the token from the server's log; each start of the server makes a new one.")]
+    #[error(
+        "This browser has no session here, or it is over. Give the token from the server's log; each start of the server makes a new one."
+    )]
     NoSession,
     /// An App is kept already.
-    #[error("An App is set up already, and is never replaced. To set up another, stop the server, run `tidegate forget-app`, and start it again.")]
+    #[error(
+        "An App is set up already, and is never replaced. To set up another, stop the server, run `tidegate forget-app`, and start it again."
+    )]
     Done,
+    /// A second App was made while the first was.
+    #[error(
+        "An App was set up a moment ago in another tab. The one that was made now is not used: delete it on the forge."
+    )]
+    Second,
     /// No login.
     #[error("This cannot be an organization's name: letters, digits and hyphens, at most 39.")]
     NoLogin,
@@ -95,22 +108,32 @@ pub enum SetupError {
     #[error("{0}")]
     Unreachable(String),
     /// A state that this session did not begin.
-    #[error("This answer belongs to no set-up that this browser began, so its App was not taken. Begin again here; if an App was made, delete it on the forge.")]
+    #[error(
+        "This answer belongs to no set-up that this browser began, so its App was not taken. Begin again here; if an App was made, delete it on the forge."
+    )]
     WrongState,
     /// It began too long ago.
-    #[error("This set-up began more than an hour ago, so its code is worth nothing any more. Begin again; delete the App that was made on the forge.")]
+    #[error(
+        "This set-up began more than an hour ago, so its code is worth nothing any more. Begin again; delete the App that was made on the forge."
+    )]
     TooLate,
     /// The forge does not know the code.
-    #[error("The forge does not know this code: it was used, or is older than an hour. If the App is in the list of your Apps there, delete it, and begin again.")]
+    #[error(
+        "The forge does not know this code: it was used, or is older than an hour. If the App is in the list of your Apps there, delete it, and begin again."
+    )]
     UnknownCode,
     /// No webhook secret.
-    #[error("The App at {0} came without a webhook secret, so anybody could send its webhooks. It was not taken: delete it, and begin again.")]
+    #[error(
+        "The App at {0} came without a webhook secret, so anybody could send its webhooks. It was not taken: delete it, and begin again."
+    )]
     NoSecret(String),
     /// Somebody else's App was kept first.
     #[error("Another App was kept first. The one at {0} is not used: delete it.")]
     Late(String),
     /// The forge.
-    #[error("The forge did not give the App: {0}. Load this page again within the hour; the code is still good unless the forge used it up.")]
+    #[error(
+        "The forge did not give the App: {0}. Load this page again within the hour; the code is still good unless the forge used it up."
+    )]
     Forge(ForgeError),
     /// The database.
     #[error("The database does not answer now. Nothing was changed; load this page again.")]
@@ -136,7 +159,7 @@ impl Setup {
             url,
             token: Mutex::new(token),
             keys: RwLock::new(keys),
-            ending: tokio::sync::Mutex::new(()),
+            ending: tokio::sync::Mutex::default(),
         })
     }
 
@@ -241,9 +264,14 @@ impl Setup {
         if now.since_ms(begun) >= BEGUN_MS {
             return Err(SetupError::TooLate);
         }
-        let _one = self.ending.lock().await;
+        if code.is_empty() || code.len() > LONGEST_CODE {
+            return Err(SetupError::UnknownCode);
+        }
+        let mut ended_by = self.ending.lock().await;
         if self.keys().is_some() {
-            return Ok(Ended::Before);
+            // The same address loaded again is no mistake; the code of another App is.
+            let same = ended_by.as_ref().is_none_or(|ended| *ended == digest(code));
+            return if same { Ok(Ended::Before) } else { Err(SetupError::Second) };
         }
         let keys = self.place.redeem(code, now).await.map_err(|error| match error {
             RedeemError::Unknown => SetupError::UnknownCode,
@@ -254,6 +282,7 @@ impl Setup {
             return Err(SetupError::Late(keys.page));
         }
         tracing::info!(app = keys.slug, id = keys.id, owner = keys.owner, "the App was made and is kept");
+        *ended_by = Some(digest(code));
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(keys));
         if let Err(error) = self.connect().await {
             tracing::warn!(why = %super::turn::chain(&error), "the new App cannot sign in yet; its page tries again");

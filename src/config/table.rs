@@ -39,7 +39,12 @@ const ROWS: [(&str, Form, &str, &str); 18] = [
     ("github.app_id", Plain, "the App that `/setup/github` made", "id of the GitHub App"),
     ("github.private_key", Secret, "none", "the App's private key, PEM"),
     ("github.token", Secret, "none", "a token, where no App is used"),
-    ("github.webhook_secret", Secret, "that of `/setup/github`", "secret that signs webhooks; must be set beside an App or a token"),
+    (
+        "github.webhook_secret",
+        Secret,
+        "that of `/setup/github`",
+        "secret that signs webhooks; must be set beside an App or a token",
+    ),
     ("executor.kind", Plain, "local", "where jobs run: `local`, child processes on this machine"),
     ("executor.parallelism", Plain, "twice the cores", "jobs at once"),
     ("executor.env", List, "empty", "names or patterns (`AWS_*`) of variables that jobs may see"),

@@ -22,7 +22,9 @@ fn identity(settings: &Settings) -> &GitHubIdentity {
 
 #[test]
 fn without_any_part_of_an_app_one_is_made_in_the_browser() {
-    for (text, env) in [("", vec![]), ("[github]\nurl = \"https://host/api/v3\"\n", vec![("TIDEGATE_GITHUB_TOKEN", "")])] {
+    for (text, env) in
+        [("", vec![]), ("[github]\nurl = \"https://host/api/v3\"\n", vec![("TIDEGATE_GITHUB_TOKEN", "")])]
+    {
         assert!(read(text, &env).expect("valid").github.identity.is_none(), "{text}");
     }
     for part in ["app_id = 7", "token = \"t\"", "webhook_secret = \"w\"", "private_key_file = \"key.pem\""] {

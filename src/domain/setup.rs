@@ -185,7 +185,10 @@ pub fn parts(seen: &Seen) -> Vec<Part> {
     let made = Part {
         mark: Mark::Done,
         title: "The App is created",
-        says: vec![format!("{} belongs to {}. Its key and its webhook secret are stored here, sealed.", seen.name, seen.owner)],
+        says: vec![format!(
+            "{} belongs to {}. Its key and its webhook secret are stored here, sealed.",
+            seen.name, seen.owner
+        )],
         link: None,
     };
     vec![made, installed(seen), heard(seen)]
@@ -208,7 +211,10 @@ fn installed(seen: &Seen) -> Part {
         Ok(repos) if repos.is_empty() => Part {
             mark: Mark::Now,
             title: "Install it on repositories",
-            says: vec!["It sees no repository yet. Choose those that hold Terraform or OpenTofu; more can follow later.".to_owned()],
+            says: vec![
+                "It sees no repository yet. Choose those that hold Terraform or OpenTofu; more can follow later."
+                    .to_owned(),
+            ],
             link: install,
         },
         Ok(repos) => {
@@ -216,7 +222,8 @@ fn installed(seen: &Seen) -> Part {
             if repos.len() > NAMED {
                 says = format!("{says} and {} more", repos.len() - NAMED);
             }
-            let count = if repos.len() == 1 { "1 repository".to_owned() } else { format!("{} repositories", repos.len()) };
+            let count =
+                if repos.len() == 1 { "1 repository".to_owned() } else { format!("{} repositories", repos.len()) };
             Part { mark: Mark::Done, title: "It is installed", says: vec![format!("On {count}: {says}.")], link: None }
         }
     }
@@ -233,7 +240,10 @@ fn heard(seen: &Seen) -> Part {
         return Part { mark: Mark::Later, title, says, link: None };
     }
     let mut says = missing(seen);
-    says.push("Then have it sent again: open the App's settings, Advanced, and redeliver; or push to a pull request.".to_owned());
+    says.push(
+        "Then have it sent again: open the App's settings, Advanced, and redeliver; or push to a pull request."
+            .to_owned(),
+    );
     Part { mark: Mark::Now, title, says, link: Some(("The App's settings", seen.settings.clone())) }
 }
 
@@ -241,12 +251,19 @@ fn heard(seen: &Seen) -> Part {
 pub fn missing(seen: &Seen) -> Vec<String> {
     let mut says = Vec::new();
     if let Some(refused) = seen.refused {
-        says.push(format!("A delivery came at {} UTC and was refused. {}", refused.at.hour_minute(), refused.why.way_out()));
+        says.push(format!(
+            "A delivery came at {} UTC and was refused. {}",
+            refused.at.hour_minute(),
+            refused.why.way_out()
+        ));
     }
     match &seen.sent {
         Err(why) => says.push(format!("What the forge sent is not known now: {why}")),
         Ok(sent) => says.extend(sent.iter().find(|sent| sent.counts()).map_or_else(
-            || says.is_empty().then(|| format!("The forge lists no delivery to {} yet. It takes some seconds.", seen.hook)),
+            || {
+                says.is_empty()
+                    .then(|| format!("The forge lists no delivery to {} yet. It takes some seconds.", seen.hook))
+            },
             |sent| sent.problem(&seen.hook),
         )),
     }
@@ -376,7 +393,10 @@ mod tests {
         let repos = Ok((1..=7).map(|n| format!("acme/{n}")).collect());
         let installed = Seen { repos, ..seen() };
         assert_eq!(marks(&installed), [Done, Done, Now]);
-        assert_eq!(parts(&installed)[1].says, ["On 7 repositories: acme/1, acme/2, acme/3, acme/4, acme/5 and 2 more."]);
+        assert_eq!(
+            parts(&installed)[1].says,
+            ["On 7 repositories: acme/1, acme/2, acme/3, acme/4, acme/5 and 2 more."]
+        );
         let done = Seen { taken: Some(("installation".to_owned(), Timestamp(0))), ..installed };
         assert!(is_complete(&parts(&done)));
         // Taken once, and then removed everywhere: not complete.
@@ -399,7 +419,11 @@ mod tests {
             (None, Ok(vec![sent("installation", 502)]), vec!["got 502", "proxy"]),
             (None, Ok(vec![sent("installation", 202)]), vec!["something else answers"]),
             (refused(Refusal::Signature), Ok(vec![]), vec!["00:00 UTC and was refused", "forget-app"]),
-            (refused(Refusal::Header), Err("GET /app/hook/deliveries: 500".to_owned()), vec!["X-GitHub-Event", "not known now"]),
+            (
+                refused(Refusal::Header),
+                Err("GET /app/hook/deliveries: 500".to_owned()),
+                vec!["X-GitHub-Event", "not known now"],
+            ),
             (refused(Refusal::Body), Ok(vec![]), vec!["no JSON"]),
             (None, Ok(vec![sent("installation", 401)]), vec!["got 401", "very secret"]),
         ] {

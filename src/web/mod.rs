@@ -47,13 +47,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize, setup: Option<Arc<Setup>>) ->
         Some(setup) => setup::routes(setup),
         None => setup::closed(),
     };
-    hooks
-        .merge(jobs)
-        .merge(pages)
-        .fallback(pages::nothing)
-        .with_state(app)
-        .merge(setup)
-        .layer(map_response(guard))
+    hooks.merge(jobs).merge(pages).fallback(pages::nothing).with_state(app).merge(setup).layer(map_response(guard))
 }
 
 /// What a browser may do with an answer: show it, and nothing else. The address of a page holds its key, so it is sent to

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, Query, State};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::Router;
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
@@ -161,7 +161,7 @@ async fn body(setup: &Setup, session: &str) -> Result<Body, SetupError> {
 async fn refused(setup: &Setup, session: &str, error: &SetupError) -> Response {
     let status = match error {
         SetupError::WrongToken | SetupError::UsedToken | SetupError::NoSession => StatusCode::FORBIDDEN,
-        SetupError::Done | SetupError::Late(_) => StatusCode::CONFLICT,
+        SetupError::Done | SetupError::Second | SetupError::Late(_) => StatusCode::CONFLICT,
         SetupError::NoLogin
         | SetupError::Unreachable(_)
         | SetupError::WrongState
@@ -206,7 +206,8 @@ fn render(setup: &Setup, status: StatusCode, refused: String, body: Body) -> Res
 /// These pages have forms: to ourselves by the public address, and to the forge, which may send it on to its own log-in. The forge
 /// may know which site sent the form; addresses here hold nothing.
 fn allowed(setup: &Setup, mut response: Response) -> Response {
-    let origin = |address: &str| url::Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+    let origin =
+        |address: &str| url::Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self' {} {}; base-uri 'none'; frame-ancestors 'none'",
         origin(setup.url()),

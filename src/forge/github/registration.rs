@@ -141,9 +141,13 @@ impl Registration for Registrar {
         rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
         let invalid = |error: &dyn std::fmt::Display| ForgeError::Invalid(error.to_string());
         let root = api_root(&self.place.api_url).map_err(|error| invalid(&error))?;
-        let crab = builder(&root).and_then(|builder| builder.build().map_err(|error| super::access::client_error(&error)));
+        let crab =
+            builder(&root).and_then(|builder| builder.build().map_err(|error| super::access::client_error(&error)));
         let crab = crab.map_err(|error| invalid(&error))?;
-        let ask = Ask { body: None, ..Ask::post(format!("/app-manifests/{}/conversions", segment(code)), serde_json::Value::Null) };
+        let ask = Ask {
+            body: None,
+            ..Ask::post(format!("/app-manifests/{}/conversions", segment(code)), serde_json::Value::Null)
+        };
         let answer = send(&crab, &ask).await?;
         match answer.status {
             StatusCode::CREATED => {}
@@ -152,7 +156,11 @@ impl Registration for Registrar {
         }
         // An error of the reader could quote what it read.
         let made = serde_json::from_str::<Made>(&answer.body).map_err(|error| {
-            ForgeError::Unavailable(format!("the App in the answer cannot be read ({:?} at column {})", error.classify(), error.column()))
+            ForgeError::Unavailable(format!(
+                "the App in the answer cannot be read ({:?} at column {})",
+                error.classify(),
+                error.column()
+            ))
         })?;
         self.keys(made, now)
     }
