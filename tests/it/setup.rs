@@ -88,7 +88,7 @@ impl Stage {
         sandbox.create_repo("acme", "infra", &[("README.md", "x\n")]).unwrap();
         sandbox.set_role(REPO, "mira", Role::Admin).unwrap();
         sandbox.forget_app();
-        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = crate::ctx::own_address();
         let mut stage = Self { sandbox, server: None, address, clock: Arc::default(), key: [7; 32], dir };
         stage.start().await.unwrap();
         stage
@@ -105,6 +105,7 @@ impl Stage {
         let started = runtime.spawn(serve::start_at(self.parts(), Some(place))).await.expect("no panic");
         match started {
             Ok(running) => {
+                self.address = running.address;
                 self.server = Some((runtime, running));
                 Ok(())
             }
