@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use secrecy::{ExposeSecret, SecretString};
 
 use tidegate::app::setup::Setup;
-use tidegate::{config, demo, domain, local, runner, serve, telemetry};
+use tidegate::{config, demo, doctor, domain, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -63,6 +63,12 @@ enum Command {
         /// What to compare with; by default the default branch.
         #[arg(long, value_name = "REF")]
         base: Option<String>,
+    },
+    /// Say what keeps pulls from being planned: settings, folders, tools, the forge, its webhook. Changes nothing; exits 1 when something fails.
+    Doctor {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
     /// Forget the App that was made at `/setup/github`, so that the next start of the server can make another.
     ForgetApp {
@@ -121,6 +127,12 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::Doctor { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            let lines = doctor::examine(config::load(config.as_deref(), &environment, cores()), &environment).await;
+            say(&doctor::text(&lines))?;
+            Ok(if doctor::is_well(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Command::ForgetApp { config } => {
             let environment: BTreeMap<String, String> = std::env::vars().collect();
             say(&serve::forget::app(settings(config.as_deref(), &environment)?).await?)

@@ -9,14 +9,18 @@ use crate::domain::config::{ApprovalSource, Requirement};
 use crate::domain::decide::Facts;
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Outcome};
 use crate::domain::ids::{Login, PullKey, Sha};
-use crate::domain::pull::Pull;
+use crate::domain::pull::{Pull, PullState, Seen};
 use crate::domain::rollout::{Rollout, Stage};
 use crate::ports::forge::{ForgeError, PullRef};
 use crate::ports::source::Wanted;
-use crate::ports::store::Loaded;
+use crate::ports::store::{Loaded, Queued};
+
+/// How often an apply that asks whether the pull merges waits for a forge that is still working it out.
+const UNSAID_TRIES: i64 = 6;
 
 /// The pull as it was, or as it begins, and the facts for this event.
-pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> Result<(Pull, Facts), FlowError> {
+pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull, Facts), FlowError> {
+    let (key, event) = (&queued.pull, &queued.event);
     let connection = &app.connection(&key.repo)?;
     let now = app.clock.now();
     let pull = loaded.pull.clone().unwrap_or_else(|| Pull::unseen(key.clone(), repo_of(event), now));
@@ -36,7 +40,11 @@ pub async fn facts(app: &App, key: &PullKey, loaded: &Loaded, event: &Event) -> 
         server: app.server(connection),
     };
     if needs_look(&pull, event, comment) {
-        facts.fresh = Some(connection.forge.pull(&at).await?);
+        let seen = connection.forge.pull(&at).await?;
+        if queued.attempts < UNSAID_TRIES && is_unsaid(&pull, &seen, command.as_ref().map(|(_, command)| command)) {
+            return Err(ForgeError::Unavailable("it does not say yet whether the pull merges".to_owned()).into());
+        }
+        facts.fresh = Some(seen);
     }
     if let Some(comment) = comment {
         facts.permission = Some(connection.forge.permission(&at.repo, &comment.by).await?);
@@ -91,6 +99,15 @@ fn command_of<'a>(event: &'a Event, login: &str) -> Option<(&'a Comment, Command
         Reading::Command(command) => Some((comment, command)),
         _ => None,
     }
+}
+
+/// Whether an apply hangs on what the forge has yet to work out: asking makes it begin, and it takes a moment.
+fn is_unsaid(pull: &Pull, seen: &Seen, command: Option<&Command>) -> bool {
+    let asks = |rollout: &Rollout| rollout.config.apply.requires.contains(&Requirement::Mergeable);
+    seen.mergeable.is_none()
+        && seen.state == PullState::Open
+        && matches!(command, Some(Command::Apply(_)))
+        && pull.rollout.as_ref().is_some_and(asks)
 }
 
 /// A command acts on the pull as it is now, and a pull of which we know nothing must be looked at.

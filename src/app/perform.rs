@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use super::turn::{backoff_ms, chain};
+use super::turn::{backoff_ms, chain, is_away, tries_while_away};
 use super::{App, FlowError};
 use crate::domain::config;
 use crate::domain::effect::Act;
-use crate::domain::event::{Event, Inspection};
+use crate::domain::event::{Event, Inspection, Reading};
 use crate::domain::ids::{Login, Sha};
 use crate::domain::inspect::{Trees, inspect};
-use crate::domain::note::markdown::code;
+use crate::domain::note::{self, markdown::code};
 use crate::domain::rollout::Refusal;
 use crate::domain::tool;
 use crate::ports::executor::Launch;
@@ -41,9 +41,10 @@ pub async fn perform(app: &App, pending: &Pending) -> Result<(), StoreError> {
 fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
     let why = chain(error);
     let never = match error {
-        FlowError::Forge(ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::Conflict(_)) => {
-            pending.attempts >= 2
-        }
+        FlowError::Forge(
+            ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::TooLong(_) | ForgeError::Conflict(_),
+        ) => pending.attempts >= 2,
+        error if is_away(error) => pending.attempts >= tries_while_away(),
         FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
         FlowError::UnknownForge(_) => true,
         _ => pending.attempts >= TRIES,
@@ -69,11 +70,19 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
             let receipt = connection.forge.put_check(&pull.repo, report, receipt.as_ref()).await?;
             Ok(Some(receipt.0))
         }
-        Act::Comment { marker, body } => {
-            let body = format!("{body}\n\n{marker}");
+        Act::Comment { marker, body: text } => {
+            let body = format!("{text}\n\n{marker}");
             let tried = if pending.attempts > 0 { Tried::Perhaps } else { Tried::Never };
             let draft = CommentDraft { body: &body, marker, receipt: receipt.as_ref(), tried };
-            Ok(Some(connection.forge.put_comment(&pull, &draft).await?.0))
+            let receipt = match connection.forge.put_comment(&pull, &draft).await {
+                // Its count differs from ours: less is said, rather than nothing.
+                Err(ForgeError::TooLong(_)) => {
+                    let body = format!("{}\n\n{marker}", note::shortened(text));
+                    connection.forge.put_comment(&pull, &CommentDraft { body: &body, ..draft }).await?
+                }
+                other => other?,
+            };
+            Ok(Some(receipt.0))
         }
         Act::React { comment, reaction } => {
             connection.forge.react(&pull, *comment, *reaction).await?;
@@ -83,14 +92,26 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
             connection.forge.merge(&pull, head).await?;
             Ok(None)
         }
-        Act::Inspect { head, base_ref, base, .. } => {
+        Act::Inspect { rollout, head, base_ref, base, reading } => {
             let wanted = Wanted { pull: pull.number, head: head.clone(), base_ref: base_ref.clone() };
+            let reading = Reading { rollout: rollout.clone(), number: *reading };
+            let tell = async |event: Event| {
+                let event = event.of_reading(reading.clone());
+                app.store.enqueue(&[(pending.pull.clone(), event)], app.clock.now()).await
+            };
             let event = match look_into(app, &pull, &wanted, base).await {
                 Err(FlowError::Source(SourceError::Gone(what))) if pending.attempts >= FETCHES => gone(head, &what),
-                Err(error @ FlowError::Source(_)) if pending.attempts >= FETCHES => unreadable(head, &error),
+                // People are told once; what could not be reached is reached for on.
+                Err(error @ FlowError::Source(SourceError::Unavailable(_))) if pending.attempts == FETCHES => {
+                    tell(unreadable(head, &error)).await?;
+                    return Err(error);
+                }
+                Err(error @ FlowError::Source(SourceError::Broken(_))) if pending.attempts >= FETCHES => {
+                    unreadable(head, &error)
+                }
                 other => other?,
             };
-            app.store.enqueue(&[(pending.pull.clone(), event)], app.clock.now()).await?;
+            tell(event).await?;
             Ok(None)
         }
         Act::StartJob { job } => {
@@ -115,17 +136,21 @@ async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha)
     let head = &wanted.head;
     let config = match read_config(app, pull, &base).await? {
         Ok(config) => config,
-        Err(refusal) => return Ok(Event::Refused { head: head.clone(), refusal }),
+        Err(refusal) => return Ok(Event::Refused { head: head.clone(), refusal, reading: None }),
     };
     let tree = match app.source.merge(&pull.repo, &base, head).await? {
         Merged::Tree(tree) => tree,
         Merged::Conflict(paths) => {
-            return Ok(Event::Refused { head: head.clone(), refusal: conflict(&wanted.base_ref, &paths) });
+            return Ok(Event::Refused {
+                head: head.clone(),
+                refusal: conflict(&wanted.base_ref, &paths),
+                reading: None,
+            });
         }
     };
     match inspection(app, pull, &Read { base: &base, head, tree: &tree, committers }, &config).await? {
         Ok(inspection) => Ok(Event::Inspected(Box::new(inspection))),
-        Err(refusal) => Ok(Event::Refused { head: head.clone(), refusal }),
+        Err(refusal) => Ok(Event::Refused { head: head.clone(), refusal, reading: None }),
     }
 }
 
@@ -220,14 +245,14 @@ fn gone(head: &Sha, what: &str) -> Event {
         title: "Not planned: the commit is gone".to_owned(),
         text: format!("`{}` cannot be fetched any more ({what}). Push again, or type `plan`.", head.short()),
     };
-    Event::Refused { head: head.clone(), refusal }
+    Event::Refused { head: head.clone(), refusal, reading: None }
 }
 
 fn unreadable(head: &Sha, error: &FlowError) -> Event {
     tracing::error!(head = %head, why = %chain(error), "a head cannot be read");
     let refusal = Refusal {
         title: "Not planned: the repository cannot be read".to_owned(),
-        text: "Fetching it failed again and again; the server's log says why. Type `plan` to try again.".to_owned(),
+        text: "Fetching it failed again and again; the server's log says why. It is tried on by itself; `plan` tries at once.".to_owned(),
     };
-    Event::Refused { head: head.clone(), refusal }
+    Event::Refused { head: head.clone(), refusal, reading: None }
 }

@@ -1,6 +1,8 @@
 //! What jobs fetch and report. A job proves with its token that it is this one job; what it uploads is sealed before it is
 //! kept; what it says becomes an event.
 
+use bytes::Bytes;
+
 use super::vault::NotOurs;
 use super::{App, mask};
 use crate::domain::digest::{self, Bound};
@@ -62,7 +64,7 @@ pub async fn claim(app: &App, job: &Job, nonce: &str) -> Result<JobSpec, ReportE
 }
 
 /// The tree to work on, as a tar.
-pub async fn source(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
+pub async fn source(app: &App, job: &Job) -> Result<Bytes, ReportError> {
     let repo = RepoRef { key: job.pull.repo.clone(), name: job.repo.clone() };
     Ok(app.source.archive(&repo, &job.spec.tree).await?)
 }

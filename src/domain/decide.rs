@@ -127,7 +127,7 @@ impl<'a> Turn<'a> {
             Event::Recheck(head) => self.recheck(head),
             Event::BaseMoved { branch, tip } => self.base_moved(branch, tip),
             Event::Inspected(inspection) => self.inspected(inspection),
-            Event::Refused { head, refusal } => self.refused(head, refusal),
+            Event::Refused { head, refusal, reading } => self.refused(head, refusal, reading.as_ref()),
             Event::Progress { job, steps, resources } => self.progress(job, steps, resources),
             Event::JobEnded { job, outcome } => self.job_ended(job, outcome),
             Event::StateMoved { state, .. } => self.state_moved(state),

@@ -7,7 +7,7 @@ use super::approval::Review;
 use super::config::RepoConfig;
 use super::config::RootSettings;
 use super::estate::{Edge, Hole, Reason};
-use super::ids::{JobId, Login, RootKey, Sha, StateKey, Timestamp};
+use super::ids::{JobId, Login, RolloutId, RootKey, Sha, StateKey, Timestamp};
 use super::job::{Failure, ResourceState};
 use super::pull::Seen;
 use super::rollout::{Planned, Refusal, Step};
@@ -136,6 +136,9 @@ pub enum Event {
         head: Sha,
         /// Why.
         refusal: Refusal,
+        /// The reading that it answers; none in what an earlier version kept.
+        #[serde(default)]
+        reading: Option<Reading>,
     },
     /// A job says where it stands.
     Progress {
@@ -189,6 +192,28 @@ pub enum Outcome {
     Lost(String),
 }
 
+/// Which reading of which rollout an answer belongs to: a later one makes it void.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The rollout.
+    pub rollout: RolloutId,
+    /// Counted from 0 within the rollout.
+    pub number: u32,
+}
+
+impl Event {
+    /// The same as the answer to a reading.
+    #[must_use]
+    pub fn of_reading(mut self, of: Reading) -> Self {
+        match &mut self {
+            Self::Inspected(inspection) => inspection.reading = Some(of),
+            Self::Refused { reading, .. } => *reading = Some(of),
+            _ => {}
+        }
+        self
+    }
+}
+
 /// What reading the tree of a head gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
@@ -214,6 +239,9 @@ pub struct Inspection {
     pub holes: Vec<Hole>,
     /// What must be said beside the plans (a root that is removed, say): whole sentences of Markdown.
     pub notices: Vec<String>,
+    /// The reading that it answers; none in what an earlier version kept.
+    #[serde(default)]
+    pub reading: Option<Reading>,
 }
 
 /// A reached root.

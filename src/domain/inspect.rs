@@ -65,6 +65,7 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
         edges: reached.edges,
         holes: Vec::new(),
         notices: Vec::new(),
+        reading: None,
     };
     inspection.holes = holes(trees, &inspection, &changed);
     inspection.notices = notices(trees, &inspection, &changed);

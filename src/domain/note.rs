@@ -18,6 +18,7 @@ mod table;
 mod words;
 
 use cut::Budget;
+pub use cut::shortened;
 
 /// What a note needs beside the pull.
 #[derive(Clone, Debug)]

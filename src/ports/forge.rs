@@ -62,9 +62,15 @@ pub enum ForgeError {
     /// The state of the thing does not allow it (a merge that is not possible, say).
     #[error("conflict: {0}")]
     Conflict(String),
-    /// What we sent is wrong for the forge (422), e.g. a body that is too long.
+    /// What we sent is wrong for the forge (422).
     #[error("the forge rejects what was sent: {0}")]
     Invalid(String),
+    /// The body is longer than the forge takes; a shorter one would do.
+    #[error("the forge finds it too long: {0}")]
+    TooLong(String),
+    /// The installation is suspended: later again, until somebody lifts it.
+    #[error("the installation is suspended: {0}")]
+    Suspended(String),
     /// Wait this long; the limit was reached.
     #[error("rate limited for {wait_ms} ms")]
     RateLimited {

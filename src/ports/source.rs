@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::forge::{GitAccess, RepoRef};
 use crate::domain::config::RepoConfig;
@@ -68,5 +69,5 @@ pub trait Source: Send + Sync {
     /// The estate of a tree; facts of files are cached by blob, so that a push that edits one file parses one file.
     async fn estate(&self, repo: &RepoRef, treeish: &Sha, config: &RepoConfig) -> Result<Arc<Estate>, SourceError>;
     /// A tar of the tree, for a job.
-    async fn archive(&self, repo: &RepoRef, treeish: &Sha) -> Result<Vec<u8>, SourceError>;
+    async fn archive(&self, repo: &RepoRef, treeish: &Sha) -> Result<Bytes, SourceError>;
 }

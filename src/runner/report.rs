@@ -15,6 +15,7 @@ use super::stop::Stop;
 use crate::domain::job::{JobEvent, JobLine, Phase, ResourceState};
 use crate::domain::progress::Ended;
 
+/// Nobody sees a step a fifth of a second earlier, and each batch is a turn of the server's.
 const BATCH: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 const MOST_PER_BATCH: usize = 500;
@@ -32,7 +33,8 @@ pub(super) struct Reporter {
 struct Shared {
     queue: Mutex<Queue>,
     news: Notify,
-    hurry: Notify,
+    /// All has been said: what is left goes out at once.
+    closing: Notify,
 }
 
 #[derive(Default)]
@@ -46,7 +48,7 @@ struct Queue {
 impl Reporter {
     /// Starts to send.
     pub(super) fn start(server: Server, stop: Stop, phase: Phase) -> Self {
-        let shared = Arc::new(Shared { queue: Mutex::default(), news: Notify::new(), hurry: Notify::new() });
+        let shared = Arc::new(Shared { queue: Mutex::default(), news: Notify::new(), closing: Notify::new() });
         let task = tokio::spawn(send_all(shared.clone(), server, stop, phase));
         Self { shared, task: Arc::new(Mutex::new(Some(task))) }
     }
@@ -54,7 +56,6 @@ impl Reporter {
     /// A step began.
     pub(super) fn step_started(&self, step: &str) {
         self.push(JobEvent::StepStarted { step: step.to_owned() });
-        self.shared.hurry.notify_one();
     }
 
     /// A step ended.
@@ -62,7 +63,6 @@ impl Reporter {
         self.count_left_out(step);
         let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         self.push(JobEvent::StepEnded { step: step.to_owned(), ok: ended == Ended::Well, took_ms });
-        self.shared.hurry.notify_one();
     }
 
     /// Says how many lines of a step were too many.
@@ -98,7 +98,7 @@ impl Reporter {
     pub(super) async fn finish(&self) {
         self.lock().closed = true;
         self.shared.news.notify_one();
-        self.shared.hurry.notify_one();
+        self.shared.closing.notify_one();
         let task = self.task.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(task) = task {
             // Only a panic of the task itself ends it otherwise, and the result must go out even so.
@@ -149,7 +149,7 @@ async fn send_all(shared: Arc<Shared>, server: Server, stop: Stop, phase: Phase)
             () = shared.news.notified() => {
                 let due = (last + BATCH).min(beat);
                 tokio::select! {
-                    () = shared.hurry.notified() => {}
+                    () = shared.closing.notified() => {}
                     () = tokio::time::sleep_until(due) => {}
                 }
             }

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub enum Fault {
     /// Answer with this status and these headers, doing nothing.
     Status(u16, Vec<(String, String)>),
+    /// Answer this status and body, doing nothing: an old truth, a message that counts, an error in a 200.
+    Answer(u16, serde_json::Value),
     /// Do the work, then answer with this status: the caller cannot know that it worked.
     AfterEffect(u16),
     /// Do the work, then break the connection within the answer.

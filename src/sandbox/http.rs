@@ -146,6 +146,9 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
         let reply = Reply::from(Refusal::new(*status, message));
         return finish(headers.iter().fold(reply, |reply, (name, value)| reply.with(name, value)));
     }
+    if let Some(Fault::Answer(status, body)) = &fault {
+        return finish(Reply::json(*status, body));
+    }
     // Git and the lock may block, so the work leaves the async threads.
     let work = tokio::task::spawn_blocking(move || route(&world, &call)).await;
     let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));

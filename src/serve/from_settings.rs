@@ -52,10 +52,23 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
 pub fn key(settings: &Settings) -> Result<[u8; 32]> {
     std::fs::create_dir_all(&settings.data_dir)
         .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
-    match &settings.encryption_key {
-        Some(key) => Ok(*key.expose_secret()),
+    match existing_key(settings)? {
+        Some(key) => Ok(key),
         None => generated_key(&settings.data_dir),
     }
+}
+
+/// The installation's key, where there is one already.
+pub fn existing_key(settings: &Settings) -> Result<Option<[u8; 32]>> {
+    match &settings.encryption_key {
+        Some(key) => Ok(Some(*key.expose_secret())),
+        None if key_file(&settings.data_dir).exists() => generated_key(&settings.data_dir).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn key_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys/encryption")
 }
 
 /// Where an App of this server is, or will be.
@@ -119,7 +132,7 @@ fn job_environment(
 /// The key in the data folder, made at the first start. Whoever backs up the database must keep it as well, elsewhere.
 fn generated_key(data_dir: &Path) -> Result<[u8; 32]> {
     let folder = data_dir.join("keys");
-    let file = folder.join("encryption");
+    let file = key_file(data_dir);
     if file.exists() {
         let text = std::fs::read_to_string(&file)?;
         let bytes = hex::decode(text.trim()).with_context(|| format!("{} is no key", file.display()))?;

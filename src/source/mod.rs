@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
@@ -30,6 +32,9 @@ const LISTED_PATHS: u64 = 500_000;
 const FILES: u64 = 200_000;
 /// Estates kept.
 const ESTATES: u64 = 64;
+/// Bytes of the trees kept for the next job of the same rollout, and for how long after the last one.
+const ARCHIVES: u64 = 64 * 1024 * 1024;
+const ARCHIVES_FOR: Duration = Duration::from_secs(60);
 
 type ListingKey = (RepoKey, Sha);
 type EstateKey = (RepoKey, Sha, [u8; 32]);
@@ -41,6 +46,7 @@ pub struct GitSource {
     mirrors: Mutex<HashMap<RepoKey, Arc<Mirror>>>,
     listings: Cache<ListingKey, Arc<Listing>>,
     estates: Cache<EstateKey, Arc<Estate>>,
+    archives: Cache<ListingKey, Bytes>,
     facts: Facts,
 }
 
@@ -54,6 +60,11 @@ impl GitSource {
             mirrors: Mutex::default(),
             listings: Cache::builder().max_capacity(LISTED_PATHS).weigher(weigh).build(),
             estates: Cache::new(ESTATES),
+            archives: Cache::builder()
+                .max_capacity(ARCHIVES)
+                .weigher(|_: &ListingKey, tar: &Bytes| u32::try_from(tar.len()).unwrap_or(u32::MAX))
+                .time_to_idle(ARCHIVES_FOR)
+                .build(),
             facts: Facts::new(FILES),
         }
     }
@@ -105,8 +116,10 @@ impl Source for GitSource {
         self.estates.try_get_with(key, make).await.map_err(|error| again(&error))
     }
 
-    async fn archive(&self, repo: &RepoRef, treeish: &Sha) -> Result<Vec<u8>, SourceError> {
-        objects::archive(&self.mirror(repo), treeish).await
+    async fn archive(&self, repo: &RepoRef, treeish: &Sha) -> Result<Bytes, SourceError> {
+        let mirror = self.mirror(repo);
+        let key = (repo.key.clone(), treeish.clone());
+        self.archives.try_get_with(key, objects::archive(&mirror, treeish)).await.map_err(|error| again(&error))
     }
 }
 

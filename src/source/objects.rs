@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::git::last_words;
 use super::mirror::{Mirror, check_id};
 use crate::domain::ids::Sha;
@@ -141,10 +143,10 @@ fn beside(path: &str, target: &str) -> Option<String> {
 }
 
 /// A tar of the tree.
-pub(super) async fn archive(mirror: &Mirror, treeish: &Sha) -> Result<Vec<u8>, SourceError> {
+pub(super) async fn archive(mirror: &Mirror, treeish: &Sha) -> Result<Bytes, SourceError> {
     check_id(treeish)?;
     let git = mirror.git(&["archive", "--format=tar", treeish.as_str()]);
-    git.limit(Duration::from_secs(300)).output().await
+    Ok(git.limit(Duration::from_secs(300)).output().await?.into())
 }
 
 #[cfg(test)]

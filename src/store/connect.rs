@@ -1,5 +1,6 @@
 //! Opening the database: which engine, its pool, its pragmas and its migrations. It knows no table.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -34,11 +35,24 @@ const PRAGMAS: &[&str] = &[
 
 /// Opens the pool and brings the schema up to date.
 pub(super) async fn connect(url: &str) -> Result<(AnyPool, Engine), StoreError> {
+    let (pool, engine) = reach(url).await?;
+    migrator().run(&pool).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+    Ok((pool, engine))
+}
+
+/// The file of a SQLite database.
+pub(super) fn file_of(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:").filter(|_| !url.contains(":memory:"))?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    Some(PathBuf::from(path.split('?').next().unwrap_or(path)))
+}
+
+/// Opens the pool.
+pub(super) async fn reach(url: &str) -> Result<(AnyPool, Engine), StoreError> {
     sqlx::any::install_default_drivers();
     let engine = if url.starts_with("sqlite:") { Engine::Sqlite } else { Engine::Postgres };
     let options = AnyConnectOptions::from_str(url).map_err(rows::failed)?;
     let pool = pool_options(url, engine).connect_with(options).await.map_err(rows::failed)?;
-    migrator().run(&pool).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
     Ok((pool, engine))
 }
 

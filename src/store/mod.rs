@@ -55,6 +55,15 @@ impl SqlStore {
         Ok(Self { pool, engine, writer: Mutex::new(()) })
     }
 
+    /// Opens it without a change: no file is made, and the schema stays as it is. `None` where there is no file yet.
+    pub async fn open_as_it_is(url: &str) -> Result<Option<Self>, StoreError> {
+        if connect::file_of(url).is_some_and(|file| !file.exists()) {
+            return Ok(None);
+        }
+        let (pool, engine) = connect::reach(url).await?;
+        Ok(Some(Self { pool, engine, writer: Mutex::new(()) }))
+    }
+
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query(sql::PING).fetch_one(&self.pool).await.map_err(rows::failed)?;

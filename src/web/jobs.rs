@@ -71,7 +71,7 @@ pub(super) async fn claim(
     Ok(Json(reports::claim(&app, &job.0, &claim.nonce).await?))
 }
 
-pub(super) async fn source(State(app): State<Arc<App>>, job: Authorized) -> Result<Vec<u8>, Refused> {
+pub(super) async fn source(State(app): State<Arc<App>>, job: Authorized) -> Result<Bytes, Refused> {
     Ok(reports::source(&app, &job.0).await?)
 }
 

@@ -296,7 +296,7 @@ async fn an_archive_has_every_file_whatever_its_attributes_say() {
     let merged = tree(world.source.merge(&repo(), &base, &head).await.expect("merged"));
     for treeish in [&merged, &head] {
         let tar = world.source.archive(&repo(), treeish).await.expect("a tar");
-        let mut archive = tar::Archive::new(tar.as_slice());
+        let mut archive = tar::Archive::new(&tar[..]);
         let mut found = std::collections::BTreeMap::new();
         for entry in archive.entries().expect("entries") {
             let mut entry = entry.expect("an entry");

@@ -2,6 +2,7 @@
 //! reads like a session; each looks only at what people see, and at the states.
 
 mod apply;
+mod buglog;
 mod buglog_comments;
 mod buglog_forks;
 mod buglog_heads;
@@ -11,6 +12,7 @@ mod buglog_roots;
 mod buglog_statuses;
 mod commands;
 mod crash;
+mod disturbed;
 mod faults;
 mod linked;
 mod locks;

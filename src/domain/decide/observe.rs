@@ -4,7 +4,7 @@
 use super::Turn;
 use crate::domain::approval::{Permission, Review};
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState};
-use crate::domain::event::{Event, Inspection};
+use crate::domain::event::{Event, Inspection, Reading};
 use crate::domain::ids::{RolloutId, Sha};
 use crate::domain::pull::{PullState, Seen};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Refusal, Rollout, RootRun, Stage};
@@ -159,7 +159,16 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn refused(&mut self, head: &Sha, refusal: &Refusal) {
+    /// Whether this answers a reading that a later one replaced: of another base, or for a rollout that is gone.
+    fn is_late(&self, reading: Option<&Reading>) -> bool {
+        let Some(rollout) = &self.pull.rollout else { return true };
+        reading.is_some_and(|reading| reading.rollout != rollout.id || reading.number != rollout.readings)
+    }
+
+    pub(super) fn refused(&mut self, head: &Sha, refusal: &Refusal, reading: Option<&Reading>) {
+        if self.is_late(reading) {
+            return;
+        }
         let applying = self.is_applying();
         let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == *head) else { return };
         rollout.reading = false;
@@ -172,6 +181,9 @@ impl Turn<'_> {
 
     /// The tree was read. A run whose source and settings are as before keeps its plan: the base's move does not matter to it.
     pub(super) fn inspected(&mut self, inspection: &Inspection) {
+        if self.is_late(inspection.reading.as_ref()) {
+            return;
+        }
         if self.is_applying() {
             if let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) {
                 rollout.moved_base = Some(inspection.base.clone());

@@ -8,8 +8,8 @@ use crate::domain::approval::Permission;
 use crate::domain::config::RepoConfig;
 use crate::domain::effect::{Act, CheckState};
 use crate::domain::estate::Edge;
-use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, InspectedRoot, Inspection, Outcome};
-use crate::domain::ids::{Digest, JobId, PullKey, RepoKey, RootKey, Sha, StateKey, Timestamp};
+use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, InspectedRoot, Inspection, Outcome, Reading};
+use crate::domain::ids::{Digest, JobId, PullKey, RepoKey, RolloutId, RootKey, Sha, StateKey, Timestamp};
 use crate::domain::job::{Failure, JobSpec, Phase};
 use crate::domain::lock::{Cause, Holder, LockTable, Release};
 use crate::domain::page::Pages;
@@ -152,11 +152,21 @@ impl World {
         self.running.extend(decision.jobs.iter().cloned());
         self.last = Some(event);
         for effect in &decision.effects {
-            if let Act::Inspect { head, base, .. } = &effect.act {
-                let inspection = self.inspection(head, base);
-                self.hear(Event::Inspected(Box::new(inspection)));
+            if let Act::Inspect { rollout, head, base, reading, .. } = &effect.act {
+                self.hear_late(rollout, head, reading.wrapping_sub(1));
+                let inspection = Event::Inspected(Box::new(self.inspection(head, base)));
+                self.hear(inspection.of_reading(Reading { rollout: rollout.clone(), number: *reading }));
             }
         }
+    }
+
+    /// The answer to a reading that was replaced says nothing any more.
+    fn hear_late(&mut self, rollout: &RolloutId, head: &Sha, number: u32) {
+        let before = self.pull.rollout.clone();
+        let late = Event::Inspected(Box::new(self.inspection(head, &Sha::new("late"))));
+        let late = late.of_reading(Reading { rollout: rollout.clone(), number });
+        let decision = decide(&self.pull, &self.facts(&late), &late);
+        assert_eq!(decision.pull.rollout, before, "a late reading changes nothing");
     }
 
     fn check(&self, decision: &Decision) {
@@ -218,6 +228,7 @@ impl World {
             }],
             holes: Vec::new(),
             notices: Vec::new(),
+            reading: None,
         }
     }
 

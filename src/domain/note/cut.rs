@@ -9,6 +9,8 @@ use super::{Context, Subject, details, table};
 
 /// The sender puts a marker of its own around the text.
 const RESERVED: usize = 200;
+/// A quarter of what forges say they take.
+const SHORT: usize = 16_000;
 
 /// How much of each part is written.
 #[derive(Clone, Debug)]
@@ -116,7 +118,21 @@ pub(super) fn hard(text: String, context: &Context) -> String {
     if text.chars().count() <= limit {
         return text;
     }
-    let end = format!("\n\n**Cut here**, because a comment is limited. [All of it]({})", context.url);
+    top(&text, limit, &format!("\n\n**Cut here**, because a comment is limited. [All of it]({})", context.url))
+}
+
+/// What a forge takes that found the text too long, whatever it counts: every character may be four bytes.
+pub fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHORT {
+        return text.to_owned();
+    }
+    let link = text.rsplit_once("[run](").and_then(|(_, rest)| rest.split_once(')')).map(|(url, _)| url);
+    let all = link.map(|url| format!(" [All of it]({url})")).unwrap_or_default();
+    top(text, SHORT, &format!("\n\n**Cut here**, because the forge takes no longer comment.{all}"))
+}
+
+/// Whole lines from the top with no block left open, then the end.
+fn top(text: &str, limit: usize, end: &str) -> String {
     let mut left = limit.saturating_sub(end.chars().count());
     let mut kept = Vec::new();
     // Where no block was open: the text before is whole.
@@ -145,5 +161,24 @@ pub(super) fn hard(text: String, context: &Context) -> String {
         }
     }
     kept.truncate(whole);
-    kept.join("\n") + &end
+    kept.join("\n") + end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_forge_found_too_long_keeps_its_top_and_its_link() {
+        let rows = "- `a` changes ä\n".repeat(3_000);
+        let text =
+            format!("### 3 delete\n\n<details>\n```diff\n{rows}```\n</details>\n\n[run](https://host.invalid/r/1)");
+        let short = shortened(&text);
+        assert!(short.starts_with("### 3 delete"), "{short}");
+        assert!(short.ends_with("[All of it](https://host.invalid/r/1)"), "{short}");
+        assert!(!short.contains("<details>") && !short.contains("```"), "nothing is left open: {short}");
+        let plain = shortened(&rows);
+        assert!(plain.chars().count() <= SHORT && plain.ends_with("takes no longer comment."), "{}", plain.len());
+        assert_eq!(shortened("### 1 update"), "### 1 update");
+    }
 }

@@ -299,6 +299,8 @@ fn again(error: &ForgeError) -> ForgeError {
         ForgeError::Denied(text) => ForgeError::Denied(text.clone()),
         ForgeError::Conflict(text) => ForgeError::Conflict(text.clone()),
         ForgeError::Invalid(text) => ForgeError::Invalid(text.clone()),
+        ForgeError::TooLong(text) => ForgeError::TooLong(text.clone()),
+        ForgeError::Suspended(text) => ForgeError::Suspended(text.clone()),
         ForgeError::RateLimited { wait_ms } => ForgeError::RateLimited { wait_ms: *wait_ms },
         ForgeError::Unavailable(text) => ForgeError::Unavailable(text.clone()),
     }

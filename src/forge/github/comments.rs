@@ -19,11 +19,14 @@ impl GitHub {
         {
             return Ok(Receipt(id.to_string()));
         }
-        if draft.tried == Tried::Perhaps
+        // A 404 for a comment of ours may pass: only a list without it says that it is gone.
+        if (known.is_some() || draft.tried == Tried::Perhaps)
             && let Some(id) = self.find_comment(pull, draft.marker).await?
-            && self.edit_comment(pull, id, draft.body).await?
         {
-            return Ok(Receipt(id.to_string()));
+            return match self.edit_comment(pull, id, draft.body).await? {
+                true => Ok(Receipt(id.to_string())),
+                false => Err(ForgeError::Unavailable(format!("comment {id} is listed and cannot be edited"))),
+            };
         }
         let ask = Ask::post(comments_path(pull)?, json!({ "body": draft.body }));
         let made: Made = self.ask(Whose::Repo(&pull.repo.name), &ask).await?.read_created(&ask)?;

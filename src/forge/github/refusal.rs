@@ -20,6 +20,12 @@ pub(super) fn refusal(ask: &Ask, answer: &Answer) -> ForgeError {
         return ForgeError::RateLimited { wait_ms };
     }
     let text = format!("{} {}: {} {said}", ask.method, ask.shown(), answer.status.as_u16());
+    let lower = said.to_ascii_lowercase();
+    match answer.status {
+        StatusCode::FORBIDDEN if lower.contains("suspended") => return ForgeError::Suspended(text),
+        StatusCode::UNPROCESSABLE_ENTITY if lower.contains("too long") => return ForgeError::TooLong(text),
+        _ => {}
+    }
     match answer.status {
         StatusCode::NOT_FOUND | StatusCode::GONE => ForgeError::NotFound(text),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => {
@@ -121,6 +127,19 @@ mod tests {
         ] {
             let error = format!("{:?}", refused(status, &[], r#"{"message":"no"}"#));
             assert!(error.starts_with(kind), "{status}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_may_pass_is_told_from_what_will_not() {
+        for (status, said, kind) in [
+            (403, "This installation has been suspended", "Suspended"),
+            (403, "Resource not accessible by integration", "Denied"),
+            (422, "Body is too long (maximum is 65536 characters)", "TooLong"),
+            (422, "Body can't be blank", "Invalid"),
+        ] {
+            let error = format!("{:?}", refused(status, &[], &serde_json::json!({ "message": said }).to_string()));
+            assert!(error.starts_with(kind), "{said}: {error}");
         }
     }
 

@@ -43,7 +43,7 @@ impl GitHub {
             match self.list::<Repo>(whose, "/installation/repositories", Shape::Under("repositories")).await {
                 Ok(repos) => found.extend(repos.iter().filter_map(|repo| repo.named(&self.forge))),
                 // Suspended or removed just now: the others still count.
-                Err(ForgeError::Denied(why) | ForgeError::NotFound(why)) => {
+                Err(ForgeError::Denied(why) | ForgeError::Suspended(why) | ForgeError::NotFound(why)) => {
                     tracing::warn!(
                         installation = installation.id,
                         why,

@@ -42,11 +42,25 @@ async fn a_comment_with_a_receipt_is_edited_by_patch() {
 #[tokio::test]
 async fn a_comment_that_somebody_deleted_is_made_anew() {
     let fake = Fake::with_app().await;
+    fake.on(LIST, Reply::json(200, &json!([])));
     fake.on(CREATE, Reply::json(201, &json!({"id": 12})));
     let gone = Receipt("11".to_owned());
     let made = app(&fake.url).put_comment(&pull(), &draft(Some(&gone), Tried::Never)).await.unwrap();
     assert_eq!(made.0, "12");
-    assert_eq!(asked(&fake), ["PATCH /repos/acme/infra/issues/comments/11", CREATE]);
+    let list = format!("{LIST}?per_page=100");
+    assert_eq!(asked(&fake), ["PATCH /repos/acme/infra/issues/comments/11", &list, CREATE]);
+}
+
+#[tokio::test]
+async fn a_comment_that_is_listed_but_not_found_is_not_made_twice() {
+    let ours = json!({"id": 11, "user": {"login": "tidegate[bot]", "type": "Bot"}, "body": BODY,
+        "performed_via_github_app": {"id": APP_ID}});
+    let fake = Fake::with_app().await;
+    fake.on(LIST, Reply::json(200, &json!([ours])));
+    let known = Receipt("11".to_owned());
+    let refused = app(&fake.url).put_comment(&pull(), &draft(Some(&known), Tried::Never)).await;
+    assert!(matches!(refused, Err(ForgeError::Unavailable(_))), "{refused:?}");
+    assert!(!asked(&fake).contains(&CREATE.to_owned()));
 }
 
 #[tokio::test]
