@@ -56,6 +56,7 @@ pub(super) fn folder(settings: &Settings) -> Vec<Line> {
     lines
 }
 
+#[expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems")]
 fn room(path: &Path) -> Line {
     const WHAT: &str = "data folder";
     let shown = path.display();
@@ -79,7 +80,7 @@ pub(super) async fn tools(settings: &Settings, environment: &BTreeMap<String, St
         Some(program) => match version(&program, &["version"]).await {
             Ok(said) => lines.push(Line::good("git", said.trim().trim_start_matches("git version ").to_owned())),
             Err(why) => {
-                lines.push(Line::bad("git", format!("{} does not run: {why}", program.display()), "Install it anew."))
+                lines.push(Line::bad("git", format!("{} does not run: {why}", program.display()), "Install it anew."));
             }
         },
     }
