@@ -133,7 +133,8 @@ impl From<Refusal> for Reply {
 
 /// Answers everything: API, git and pages.
 pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) -> Response<Body> {
-    let call = match take_apart(request).await {
+    let scheme = world.scheme();
+    let call = match take_apart(request, scheme).await {
         Ok(call) => call,
         Err(refusal) => return finish(Reply::from(refusal)),
     };
@@ -196,11 +197,11 @@ fn finish(reply: Reply) -> Response<Body> {
     })
 }
 
-async fn take_apart(request: Request<Body>) -> Answer<Call> {
+async fn take_apart(request: Request<Body>, scheme: &str) -> Answer<Call> {
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, BODY_LIMIT).await.map_err(|_| Refusal::new(413, "Payload Too Large"))?;
     let host = head.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1");
-    let scheme = head.headers.get("x-forwarded-proto").and_then(|scheme| scheme.to_str().ok()).unwrap_or("http");
+    let scheme = head.headers.get("x-forwarded-proto").and_then(|scheme| scheme.to_str().ok()).unwrap_or(scheme);
     let full = head.uri.path();
     let (prefix, path) = ["/api/v3", "/api"]
         .iter()
@@ -208,11 +209,11 @@ async fn take_apart(request: Request<Body>) -> Answer<Call> {
         .unwrap_or(("", full));
     let raw_query = head.uri.query().unwrap_or("").to_owned();
     let html = format!("{scheme}://{}", host.strip_prefix("api.").unwrap_or(host));
-    let decode = |part: &str| percent(part);
     let api = format!("{scheme}://{host}{prefix}");
     Ok(Call {
         method: head.method.as_str().to_owned(),
-        parts: path.split('/').filter(|part| !part.is_empty()).map(decode).collect(),
+        // An escaped slash divides as well: some clients escape those of refs and paths, and no other parameter may have one.
+        parts: percent(path).split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         path: path.to_owned(),
         query: url::form_urlencoded::parse(raw_query.as_bytes()).into_owned().collect(),
         headers: head.headers,

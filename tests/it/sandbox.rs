@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, SandboxConfig, Verdict, Visibility};
 
 mod contract;
+mod tls;
 
 const REPO: &str = "acme/infra";
 
