@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
+use tidegate::app::setup::Setup;
 use tidegate::demo::alone::{self, Alone, Encryption, Hook};
 use tidegate::sandbox::Identity;
-use tidegate::{config, demo, local, runner, serve, telemetry};
+use tidegate::{config, demo, doctor, domain, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -66,6 +67,18 @@ enum Command {
         /// What to compare with; by default the default branch.
         #[arg(long, value_name = "REF")]
         base: Option<String>,
+    },
+    /// Say what keeps pulls from being planned: settings, folders, tools, the forge, its webhook. Changes nothing; exits 1 when something fails.
+    Doctor {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Forget the App that was made at `/setup/github`, so that the next start of the server can make another.
+    ForgetApp {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
     /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
     #[command(hide = true)]
@@ -159,6 +172,16 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::Doctor { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            let lines = doctor::examine(config::load(config.as_deref(), &environment, cores()), &environment).await;
+            say(&doctor::text(&lines))?;
+            Ok(if doctor::is_well(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Command::ForgetApp { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            say(&serve::forget::app(settings(config.as_deref(), &environment)?).await?)
+        }
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
             let environment: BTreeMap<String, String> = std::env::vars().collect();
@@ -200,22 +223,39 @@ fn log_filter(default: &str) -> String {
     std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
 }
 
+fn settings(path: Option<&Path>, environment: &BTreeMap<String, String>) -> Result<config::Settings> {
+    config::load(path, environment, cores()).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the settings cannot be used:\n{}", lines.join("\n"))
+    })
+}
+
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let settings = match config::load(path.as_deref(), &environment, cores()) {
-        Ok(settings) => settings,
-        Err(problems) => {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
-        }
-    };
+    let settings = settings(path.as_deref(), &environment)?;
+    let place = serve::from_settings::place(&settings.github);
     let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
-    let running = serve::start(parts).await?;
+    let running = serve::start_at(parts, Some(place)).await?;
     tracing::info!(url = running.url, address = %running.address, "serving");
+    if let Some(setup) = &running.setup {
+        tell_token(setup);
+    }
     interrupted().await?;
     running.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// On the terminal, whatever the log's filter is: whoever reads it runs this server.
+#[expect(clippy::print_stderr, reason = "the token must be seen once, and stand in no log line that is sent elsewhere")]
+fn tell_token(setup: &Setup) {
+    if let Some(token) = setup.token() {
+        eprintln!(
+            "\nNo forge is set up yet. Open  {}\nand give it this token; it works once, until this server stops:\n\n    {}\n",
+            domain::setup::page(setup.url()),
+            token.expose_secret()
+        );
+    }
 }
 
 async fn interrupted() -> Result<()> {

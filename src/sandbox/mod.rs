@@ -4,6 +4,7 @@
 
 pub mod act;
 mod api;
+pub mod apps;
 pub mod auth;
 pub mod faults;
 pub mod git;
@@ -159,6 +160,19 @@ impl Sandbox {
     pub fn set_hook(&self, url: &str, secret: &str) {
         self.world.hooks.set(url, secret);
         self.world.lock().ping();
+    }
+
+    /// As if nobody had made the App yet: it is made from a manifest, and then installed.
+    pub fn forget_app(&self) {
+        self.world.lock().apps.standing = apps::Standing::Unknown;
+    }
+    /// Lets every code of an App that was made grow too old.
+    pub fn age_codes(&self) {
+        self.world.lock().apps.age();
+    }
+    /// What signs webhooks since the App was made from a manifest.
+    pub fn made_secret(&self) -> Option<String> {
+        self.world.lock().apps.secret.clone()
     }
 
     /// Makes a person.

@@ -346,6 +346,8 @@ pub struct State {
     pub repos: BTreeMap<String, Repo>,
     /// Members by `org/slug`.
     pub teams: BTreeMap<String, BTreeSet<String>>,
+    /// The App.
+    pub apps: super::apps::Apps,
     /// Tokens and what they open.
     pub tokens: BTreeMap<String, super::auth::Token>,
     /// Where webhooks go.
@@ -426,6 +428,7 @@ impl World {
             accounts: BTreeMap::new(),
             repos: BTreeMap::new(),
             teams: BTreeMap::new(),
+            apps: super::apps::Apps::default(),
             tokens: BTreeMap::new(),
             hooks: Arc::clone(&hooks),
             home,

@@ -13,6 +13,7 @@ use octocrab::params::checks::{CheckRunConclusion, CheckRunStatus};
 use serde_json::{Value, json};
 use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, SandboxConfig, Verdict, Visibility};
 
+mod apps;
 mod contract;
 mod tls;
 
