@@ -12,6 +12,8 @@ use clap::{Parser, Subcommand};
 use secrecy::{ExposeSecret, SecretString};
 
 use tidegate::app::setup::Setup;
+use tidegate::demo::alone::{self, Alone, Encryption, Hook};
+use tidegate::sandbox::Identity;
 use tidegate::{config, demo, doctor, domain, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
@@ -45,6 +47,8 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         data: Option<PathBuf>,
     },
+    /// Run the small forge alone, for other clients of GitHub's API: people with tokens, an App, a sample repository.
+    Sandbox(SandboxArguments),
     /// Show roots, edges, waves and what could not be read. Runs nothing and needs no server.
     Graph {
         /// Exactly this directory; by default the repository around the current one.
@@ -81,6 +85,43 @@ enum Command {
     Job,
 }
 
+#[derive(clap::Args)]
+struct SandboxArguments {
+    /// Where it listens.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4140")]
+    listen: SocketAddr,
+    /// Keep its data here instead of in a temporary folder.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Speak HTTPS only, with a certificate that is made in the data folder.
+    #[arg(long)]
+    tls: bool,
+    /// Speak HTTPS only, with this certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "tls")]
+    tls_certificate: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Where its webhooks go.
+    #[arg(long, value_name = "URL")]
+    hook: Option<String>,
+    /// What signs them.
+    #[arg(long, value_name = "SECRET", requires = "hook")]
+    hook_secret: Option<String>,
+}
+
+impl From<SandboxArguments> for Alone {
+    fn from(arguments: SandboxArguments) -> Self {
+        let encryption = match (arguments.tls_certificate, arguments.tls_key, arguments.tls) {
+            (Some(certificate), Some(key), _) => Encryption::Given(Identity { certificate, key }),
+            (_, _, true) => Encryption::Made,
+            _ => Encryption::Plain,
+        };
+        let hook = arguments.hook.map(|url| Hook { url, secret: arguments.hook_secret });
+        Self { listen: arguments.listen, data: arguments.data, encryption, hook }
+    }
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
     Text,
@@ -115,6 +156,10 @@ async fn run(command: Command) -> Result<ExitCode> {
             telemetry::start(telemetry::Form::Readable, &log_filter("warn"));
             let options = if check { demo::Options::check(data) } else { demo::Options::session(forge, listen, data) };
             demo::run(options).await
+        }
+        Command::Sandbox(arguments) => {
+            telemetry::start(telemetry::Form::Readable, &log_filter("warn"));
+            alone::run(arguments.into()).await
         }
         Command::Graph { dir, format } => {
             let format = match format {

@@ -56,12 +56,11 @@ pub(super) fn folder(settings: &Settings) -> Vec<Line> {
     lines
 }
 
-#[expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems")]
 fn room(path: &Path) -> Line {
     const WHAT: &str = "data folder";
     let shown = path.display();
     let Ok(found) = statvfs(path) else { return Line::good(WHAT, shown.to_string()) };
-    let free = u64::from(found.blocks_available()).saturating_mul(u64::from(found.fragment_size()));
+    let free = found.blocks_available().saturating_mul(found.fragment_size());
     let value = format!("{shown}, {}.{} GiB free", free >> 30, (free >> 20) % 1024 * 10 / 1024);
     let way_out = "Mirrors, checkouts and plans need room: make some, or move `data_dir`.";
     match free {

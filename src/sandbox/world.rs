@@ -436,6 +436,10 @@ impl World {
         state.add_account(BOT, Kind::Bot);
         Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir, heard: Mutex::default() }
     }
+    /// What its port speaks.
+    pub fn scheme(&self) -> &'static str {
+        if self.lock().home.starts_with("https:") { "https" } else { "http" }
+    }
     /// Keeps a written request, when somebody wants them.
     pub fn hear(&self, method: &str, path: &str, body: &[u8]) {
         if let Some(heard) = self.heard.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {

@@ -15,6 +15,7 @@ use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, Sa
 
 mod apps;
 mod contract;
+mod tls;
 
 const REPO: &str = "acme/infra";
 
