@@ -26,6 +26,8 @@ mod stop;
 mod tool;
 mod work;
 
+pub use program::find_program;
+
 use failure::{Broken, failure};
 use report::Reporter;
 use server::{Answer, Server};
