@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::extract::{Path as Part, State};
+use axum::http::Method;
 use axum::routing::get;
 use serde_json::{Value, json};
 
@@ -79,8 +80,8 @@ async fn download(State(shared): State<Arc<Shared>>, Part((os, arch)): Part<(Str
     }))
 }
 
-async fn file(State(shared): State<Arc<Shared>>, Part(file): Part<String>) -> Vec<u8> {
-    if file.ends_with(".zip") {
+async fn file(State(shared): State<Arc<Shared>>, method: Method, Part(file): Part<String>) -> Vec<u8> {
+    if file.ends_with(".zip") && method == Method::GET {
         shared.fetched.fetch_add(1, Ordering::SeqCst);
     }
     std::fs::read(shared.folder.join(file)).unwrap()
