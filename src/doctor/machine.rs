@@ -56,7 +56,6 @@ pub(super) fn folder(settings: &Settings) -> Vec<Line> {
     lines
 }
 
-#[expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems")]
 fn room(path: &Path) -> Line {
     const WHAT: &str = "data folder";
     let shown = path.display();
