@@ -86,7 +86,7 @@ impl World {
             files.push((".tidegate.yaml", config));
         }
         let peril = Peril::new(Trouble::Nothing);
-        let ctx = Ctx::decorated(&files, peril.decorate()).await;
+        let ctx = Ctx::decorated_in(&files, BTreeMap::new(), peril.decorate()).await;
         ctx.applied_before(&["net", "app", "db", "solo"]).await;
         std::fs::remove_file(ctx.states().join("applied.log")).expect("a log");
         let story = vec![format!("config: {config:?}")];

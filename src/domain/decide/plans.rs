@@ -25,6 +25,8 @@ impl Turn<'_> {
         // An apply that ended just now leaves readers whose plans are older than what is there.
         self.plan_outdated_again();
         self.start_plans();
+        self.leave_lines();
+        self.let_go_of_unchanged();
         self.follow_base();
     }
 

@@ -4,9 +4,7 @@
 //! The steps of the tool are reached by a `terraform` of ours before the real one, which kills the job that started it; those of the
 //! server's side by the boundary that the job's call passes. Nothing waits for a clock.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -15,14 +13,17 @@ use nix::unistd::Pid;
 
 use crate::ctx::{Ctx, LIN, MIRA};
 use crate::peril::{Peril, Trouble};
+use crate::shim::{self, Shim};
 
 /// Where a job dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// When its call passes this boundary of the server.
     Server(&'static str),
-    /// Before or after a command of the tool, or within its apply: `before-plan`, `within-apply`.
+    /// Before or after a command of the tool: `before-plan`.
     Tool(&'static str),
+    /// Within the apply of a resource: the job alone, or the tool with it.
+    Resource(&'static str),
 }
 
 /// How often.
@@ -31,22 +32,6 @@ enum Often {
     Once,
     Always,
 }
-
-/// The job leads its own process group, and the tool another. In `$S` lies what is ordered: `once` or `always`.
-const SHIM: &str = r#"#!/bin/sh
-export JOB=$PPID
-export TOOL=$$
-strike() {
-  [ -e "$S/$1" ] || return 1
-  grep -q always "$S/$1" || rm "$S/$1"
-  kill -s KILL -- -$JOB
-}
-strike "before-$1" && exit 1
-$TERRAFORM "$@"
-code=$?
-strike "after-$1"
-exit $code
-"#;
 
 /// One resource, whose apply leaves a line, and may kill the job or, with it, the tool.
 const ROOT: &str = r#"terraform {
@@ -63,31 +48,19 @@ resource "terraform_data" "a" {
 }
 "#;
 
-async fn world() -> (Ctx, Arc<Peril>) {
-    let peril = Peril::new(Trouble::Nothing);
-    let mut ctx = Ctx::decorated(&[("README.md", "x\n")], peril.decorate()).await;
-    let bin = ctx.states().join("bin");
-    std::fs::create_dir(&bin).expect("a folder");
-    let terraform = on_path("terraform").expect("terraform");
-    let text = ctx.fill(SHIM).replace("$TERRAFORM", &terraform.display().to_string());
-    std::fs::write(bin.join("terraform"), text).expect("a program");
-    std::fs::set_permissions(bin.join("terraform"), std::fs::Permissions::from_mode(0o755)).expect("a program");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
-    ctx.job_environment = BTreeMap::from([("PATH".to_owned(), path)]);
-    ctx.restart().await;
-    (ctx, peril)
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
+async fn world() -> (Ctx, Arc<Peril>, Shim) {
+    let (peril, shim) = (Peril::new(Trouble::Nothing), Shim::new());
+    let ctx = Ctx::decorated_in(&[("README.md", "x\n")], shim.environment(), peril.decorate()).await;
+    (ctx, peril, shim)
 }
 
 fn order(ctx: &Ctx, peril: &Peril, step: Step, often: Often) {
     match step {
         Step::Tool(name) => {
             let word = if often == Often::Once { "once" } else { "always" };
-            std::fs::write(ctx.states().join(name), word).expect("an order");
+            shim::order(ctx, name, word);
         }
+        Step::Resource(name) => std::fs::write(ctx.states().join(name), "").expect("an order"),
         Step::Server(name) => {
             for _ in 0..if often == Often::Once { 1 } else { 2 } {
                 let jobs = ctx.data_dir().join("jobs");
@@ -130,7 +103,7 @@ const STEPS_OF_A_PLAN: [Step; 9] = [
 
 async fn a_plan_dies(step: Step, often: Often) {
     let what = format!("{step:?} {often:?}");
-    let (ctx, peril) = world().await;
+    let (ctx, peril, _shim) = world().await;
     order(&ctx, &peril, step, often);
     let pull = ctx.open("solo", &[("solo/main.tf", Some(ROOT))]);
     ctx.settle().await;
@@ -146,7 +119,7 @@ async fn a_plan_dies(step: Step, often: Often) {
         assert!(note.contains(words), "{what} lacks {words}: {note}");
     }
     if let Step::Tool(name) = step {
-        std::fs::remove_file(ctx.states().join(name)).expect("the order");
+        shim::take_back(&ctx, name);
     }
     ctx.comment(pull, MIRA, "plan -d solo").await;
     assert_eq!(ctx.plan_check(pull), "success: 1 root planned: 1 create", "{what}");
@@ -171,14 +144,14 @@ const STEPS_OF_AN_APPLY: [(Step, usize, &str); 8] = [
     (Step::Tool("before-init"), 0, "1 create"),
     (Step::Tool("after-show"), 0, "1 create"),
     (Step::Tool("before-apply"), 0, "1 create"),
-    (Step::Tool("within-apply"), 1, "no resource changes"),
-    (Step::Tool("with-its-tool"), 1, "1 create"),
+    (Step::Resource("within-apply"), 1, "no resource changes"),
+    (Step::Resource("with-its-tool"), 1, "1 create"),
     (Step::Tool("after-apply"), 1, "no resource changes"),
 ];
 
 async fn an_apply_dies((step, times, next): (Step, usize, &str)) {
     let what = format!("{step:?}");
-    let (ctx, peril) = world().await;
+    let (ctx, peril, _shim) = world().await;
     let pull = ctx.open("solo", &[("solo/main.tf", Some(ROOT))]);
     ctx.settle().await;
     ctx.comment(pull, LIN, "approve").await;
@@ -192,7 +165,7 @@ async fn an_apply_dies((step, times, next): (Step, usize, &str)) {
     for words in words {
         assert!(reply.contains(words), "{what} lacks {words}: {reply}");
     }
-    if step == Step::Tool("within-apply") {
+    if step == Step::Resource("within-apply") {
         assert!(reply.contains("Its tool went on to an end that nobody heard of"), "{what}: {reply}");
     }
     assert!(ctx.apply_check(pull).starts_with("failure"), "{what}: {}", ctx.apply_check(pull));
@@ -221,7 +194,7 @@ async fn an_apply_that_dies_is_never_tried_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_died_while_no_server_ran_is_found_and_its_directory_swept() {
-    let (mut ctx, peril) = world().await;
+    let (mut ctx, peril, _shim) = world().await;
     let gone = ctx.states().join("gone");
     let (jobs, mark) = (ctx.data_dir().join("jobs"), gone.clone());
     peril.at("before blob plan", move || {
