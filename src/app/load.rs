@@ -57,11 +57,13 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
         if needs_reviews(rollout, event, command.as_ref().map(|(_, command)| command)) {
             facts.reviews = Some(reviews(connection, &at).await?);
         }
-        if matches!(event, Event::JobEnded { .. } | Event::Inspected(_))
-            && rollout.stage == Stage::Ready
-            && rollout.tree != Sha::new("")
-        {
-            facts.estate = Some(app.source.estate(&at.repo, &rollout.tree, &rollout.config).await?);
+        if may_complete_plans(rollout, event, comment) {
+            facts.estate = match app.source.estate(&at.repo, &rollout.tree, &rollout.config).await {
+                Ok(estate) => Some(estate),
+                Err(error) if matches!(event, Event::JobEnded { .. } | Event::Inspected(_)) => return Err(error.into()),
+                // A mirror that is not there must not hold up what people type.
+                Err(_) => None,
+            };
         }
     }
     if let Event::Inspected(inspection) = event {
@@ -110,6 +112,16 @@ fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
         Event::Review(..) => pull.seen.is_none(),
         _ => false,
     }
+}
+
+/// Whether the last plan that is waited for may be there after this event: the reach is read then, from the estate.
+fn may_complete_plans(rollout: &Rollout, event: &Event, comment: Option<&Comment>) -> bool {
+    let may = match event {
+        Event::JobEnded { .. } | Event::Inspected(_) => true,
+        Event::Progress { .. } => false,
+        _ => comment.is_some() || rollout.reach.is_none(),
+    };
+    may && rollout.stage == Stage::Ready && rollout.tree != Sha::new("")
 }
 
 fn needs_reviews(rollout: &Rollout, event: &Event, command: Option<&Command>) -> bool {
