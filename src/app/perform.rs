@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use super::turn::{backoff_ms, chain, is_away, tries_while_away};
+use super::turn::{TRIES_OF_A_DAY, backoff_ms, chain, is_away};
 use super::{App, FlowError};
 use crate::domain::config;
 use crate::domain::effect::Act;
@@ -44,7 +44,7 @@ fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
         FlowError::Forge(
             ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::TooLong(_) | ForgeError::Conflict(_),
         ) => pending.attempts >= 2,
-        error if is_away(error) => pending.attempts >= tries_while_away(),
+        error if is_away(error) => pending.attempts >= TRIES_OF_A_DAY,
         FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
         FlowError::UnknownForge(_) => true,
         _ => pending.attempts >= TRIES,
@@ -128,7 +128,7 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
 
 /// Fetches, merges and reads a head.
 async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha) -> Result<Event, FlowError> {
-    let forge = &app.connection(&pull.repo.key)?.forge;
+    let forge = app.connection(&pull.repo.key)?.forge;
     let access = forge.git_access(&pull.repo).await?;
     let (base, committers) =
         tokio::join!(app.source.fetch(&pull.repo, &access, wanted, Some(known_base)), forge.committers(pull));

@@ -27,6 +27,8 @@ mod plans;
 mod publish;
 mod unsaved;
 
+pub use command::is_merge_unsaid;
+
 /// Everything that a decision may know beside the pull and the event.
 #[derive(Clone, Debug)]
 pub struct Facts {

@@ -13,6 +13,7 @@ use super::failure::{Broken, failure, of_errors};
 use super::plan::log_diagnostic;
 use super::process::{Call, Exit, Stopping, run_with};
 use super::program;
+use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::config::ToolKind;
 use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState, StateLeft};
@@ -32,9 +33,8 @@ const MOST_DIAGNOSTICS: usize = 1000;
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
     keeps_its_state(job, &place).map_err(|broken| broken.at("init"))?;
-    let file = job.directory.join("plan.tfplan");
+    let file = saved::file(job);
     let shown = step(job, "show", async {
-        job.server.plan(&file).await?;
         let (_, json) = tool::show(job, &place, &file).await?;
         secrets.add_plan(&json, &place.declared);
         let plan = plan::parse(&json).map_err(|error| {
@@ -84,12 +84,7 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secret
 }
 
 /// Runs the apply and follows it. What goes wrong is said by the tool at its very end, and is told only afterwards.
-async fn follow(
-    job: &Job,
-    place: &Workplace,
-    saved: &Saved,
-    secrets: &Secrets,
-) -> Followed {
+async fn follow(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Followed {
     let mut follower = Follower::new(&saved.plan);
     let (mut told, mut dumped): (Vec<Diagnostic>, Option<String>) = (Vec::new(), None);
     job.reporter.resources(masked(follower.resources(), secrets));
@@ -193,7 +188,8 @@ fn in_order(rest: &[Diagnostic], all: &[Diagnostic]) -> Vec<Diagnostic> {
 fn how(job: &Job, place: &Workplace, exit: &Exit) -> Failure {
     let said = super::failure::of_text("apply", &place.place(job), &exit.errors()).filter(|_| !exit.was_killed());
     said.unwrap_or_else(|| {
-        let lost = "What it had begun may exist without standing in the state: look there before the next plan is applied.";
+        let lost =
+            "What it had begun may exist without standing in the state: look there before the next plan is applied.";
         let (tail, killed) = (tool::tail(&exit.errors()), exit.was_killed());
         Failure {
             step: "apply".to_owned(),

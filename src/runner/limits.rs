@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_said() {
-        let given = |name: &str, value: &str| BTreeMap::from([(format!("TIDEGATE_JOB_{name}_TIMEOUT"), value.to_owned())]);
+        let given =
+            |name: &str, value: &str| BTreeMap::from([(format!("TIDEGATE_JOB_{name}_TIMEOUT"), value.to_owned())]);
         let none = Limits::of(&BTreeMap::new());
         assert_eq!((none.lock, none.plan), (LOCK, PLAN));
         assert_eq!(Limits::of(&given("LOCK", "5")).lock, Duration::from_secs(5));

@@ -120,7 +120,8 @@ mod tests {
 
     fn told(failure: Failure) -> (String, String) {
         // 2026-12-01 00:00 UTC
-        let attempt = Attempt { began: 1_796_083_200_000, tool: "terraform", root: &RootKey::in_workspace("a/b", "blue") };
+        let attempt =
+            Attempt { began: 1_796_083_200_000, tool: "terraform", root: &RootKey::in_workspace("a/b", "blue") };
         let failure = explained(failure, &attempt);
         (failure.summary, failure.detail)
     }

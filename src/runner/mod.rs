@@ -20,15 +20,19 @@ mod limits;
 mod linked;
 pub mod local;
 mod locked;
+mod packages;
 mod plan;
 mod process;
 mod program;
 mod release;
 mod report;
+mod saved;
 mod server;
 mod stop;
 mod tool;
 mod work;
+
+pub use program::find_program;
 
 use failure::{Broken, failure};
 use limits::Limits;
@@ -49,6 +53,8 @@ pub enum RunnerError {
 
 /// The variable that names the tools directory.
 const TOOLS: &str = "TIDEGATE_JOB_TOOLS";
+/// The variable that names the store of provider packages.
+const PACKAGES: &str = "TIDEGATE_JOB_PROVIDERS";
 
 /// What a job works with.
 struct Job {
@@ -64,6 +70,8 @@ struct Job {
     releases: release::Releases,
     /// Milliseconds since 1970.
     began: i64,
+    /// Where provider packages are kept for all jobs of this machine.
+    packages: Option<PathBuf>,
     directory: PathBuf,
     /// Whether the directory must outlive the job.
     keeps: AtomicBool,
@@ -91,6 +99,7 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
                 began: limits::now(),
                 releases: release::Releases::of(&environment),
                 tools: environment.get(TOOLS).map(PathBuf::from),
+                packages: environment.get(PACKAGES).map(PathBuf::from),
                 directory: directory.path().to_owned(),
                 server: server.clone(),
                 reporter: reporter.clone(),

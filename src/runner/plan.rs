@@ -8,6 +8,7 @@ use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::program;
 use super::report::MOST_LINES_PER_STEP;
+use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
 use crate::domain::progress::{Diagnostic, Line, What};
@@ -20,7 +21,7 @@ const MOST_LATE: usize = 1_000;
 /// Plans.
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
-    let file = job.directory.join("plan.tfplan");
+    let file = saved::file(job);
     let (tool, said, fell_back) = step(job, "plan", async {
         let mut upstream = Secrets::default();
         let mut linked = linked::put_in(job, &place, &mut upstream).await?;
@@ -150,7 +151,11 @@ fn arguments(job: &Job, file: &Path) -> Vec<String> {
     let mut args: Vec<String> = vec!["plan".into(), "-json".into()];
     args.extend(spec.var_files.iter().map(|file| format!("-var-file={file}")));
     args.extend(spec.args.iter().cloned());
-    args.extend(["-input=false".into(), tool::lock_flag(spec.state_lock, job.limits.lock), format!("-out={}", file.display())]);
+    args.extend([
+        "-input=false".into(),
+        tool::lock_flag(spec.state_lock, job.limits.lock),
+        format!("-out={}", file.display()),
+    ]);
     args
 }
 

@@ -84,12 +84,14 @@ impl Wanted<'_> {
         let key = self.site.key().map_err(|why| self.failed(&why))?;
         std::fs::create_dir_all(&self.folder)?;
         let _one_at_a_time = self.lock().await?;
-        let program = Program { kind: self.kind, path: self.folder.join(self.version.to_string()).join(name(self.kind)) };
+        let program =
+            Program { kind: self.kind, path: self.folder.join(self.version.to_string()).join(name(self.kind)) };
         if program.path.is_file() {
             return Ok(program);
         }
         self.sweep();
-        job.reporter.log("checkout", &format!("{} is not installed: it is downloaded from {}", self.what(), self.site.shown()));
+        job.reporter
+            .log("checkout", &format!("{} is not installed: it is downloaded from {}", self.what(), self.site.shown()));
         let work = tempfile::Builder::new().prefix(&self.prefix()).tempdir_in(&self.folder)?;
         let archive = self.download(&key, work.path()).await?;
         self.install(work, &archive).await?;

@@ -12,8 +12,9 @@ use secrecy::ExposeSecret;
 
 use super::Parts;
 use crate::app::Limits;
-use crate::config::{Executor, GitHubAuth as AuthSettings, Settings, Tools};
-use crate::forge::github::{GitHubAuth, GitHubConfig};
+use crate::app::setup::FORGE;
+use crate::config::{Executor, GitHub as GitHubSettings, GitHubAuth as AuthSettings, GitHubIdentity, Settings, Tools};
+use crate::forge::github::{GitHubAuth, GitHubConfig, GitHubPlace};
 use crate::ports::clock::SystemClock;
 
 /// Edits of one comment keep this distance: GitHub counts writes against a secondary limit.
@@ -23,29 +24,14 @@ const SWEEP_MS: i64 = 60_000;
 
 /// The parts of the server that these settings describe. `program` is our own executable.
 pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String, String>) -> Result<Parts> {
-    std::fs::create_dir_all(&settings.data_dir)
-        .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
-    let key = key(&settings, Missing::IsMade)?;
+    let key = key(&settings)?;
     let heartbeat_timeout_ms = i64::try_from(settings.executor.heartbeat_timeout.as_millis()).unwrap_or(i64::MAX);
-    let auth = match settings.github.auth {
-        AuthSettings::App { id, private_key } => GitHubAuth::App { id, private_key_pem: private_key },
-        AuthSettings::Token(token) => GitHubAuth::Token(token),
-    };
     Ok(Parts {
         listen: settings.listen,
         url: Some(settings.url.to_string()),
         store: Some(settings.store.expose_secret().to_owned()),
         key,
-        forges: vec![(
-            "github".to_owned(),
-            GitHubConfig {
-                api_url: settings.github.url.to_string(),
-                web_url: Some(settings.github.web_url.to_string()),
-                auth,
-                webhook_secret: settings.github.webhook_secret,
-                forge: "github".to_owned(),
-            },
-        )],
+        forges: forges(settings.github),
         program,
         parallelism: settings.executor.parallelism,
         job_environment: {
@@ -64,6 +50,50 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         decorate: None,
         data_dir: settings.data_dir,
     })
+}
+
+/// The installation's key: the one in the settings, or the one in the data folder, made when there is none.
+pub fn key(settings: &Settings) -> Result<[u8; 32]> {
+    std::fs::create_dir_all(&settings.data_dir)
+        .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
+    match existing_key(settings)? {
+        Some(key) => Ok(key),
+        None => generated_key(&settings.data_dir),
+    }
+}
+
+/// The installation's key, where there is one already.
+pub fn existing_key(settings: &Settings) -> Result<Option<[u8; 32]>> {
+    match &settings.encryption_key {
+        Some(key) => Ok(Some(*key.expose_secret())),
+        None if key_file(&settings.data_dir).exists() => generated_key(&settings.data_dir).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn key_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys/encryption")
+}
+
+/// Where an App of this server is, or will be.
+pub fn place(github: &GitHubSettings) -> GitHubPlace {
+    GitHubPlace { api_url: github.url.to_string(), web_url: github.web_url.to_string(), forge: FORGE.to_owned() }
+}
+
+/// The forge, when the settings say who we are on it.
+fn forges(github: GitHubSettings) -> Vec<(String, GitHubConfig)> {
+    let GitHubPlace { api_url, web_url, forge } = place(&github);
+    let connect = |identity: GitHubIdentity| GitHubConfig {
+        api_url,
+        web_url: Some(web_url),
+        auth: match identity.auth {
+            AuthSettings::App { id, private_key } => GitHubAuth::App { id, private_key_pem: private_key },
+            AuthSettings::Token(token) => GitHubAuth::Token(token),
+        },
+        webhook_secret: identity.webhook_secret,
+        forge,
+    };
+    github.identity.map(|identity| (FORGE.to_owned(), connect(identity))).into_iter().collect()
 }
 
 /// What jobs see: the variables that the settings name, and a `PATH` that begins with the tools that they name.
@@ -113,7 +143,8 @@ fn release_sites(tools: Option<&Tools>) -> Result<BTreeMap<String, String>> {
     for (tool, site) in sites.into_iter().flatten() {
         let name = format!("TIDEGATE_JOB_RELEASES_{}", tool.to_uppercase());
         if let Some(key) = &site.key {
-            let key = key.canonicalize().with_context(|| format!("tools.{tool}_key: {} is not there", key.display()))?;
+            let key =
+                key.canonicalize().with_context(|| format!("tools.{tool}_key: {} is not there", key.display()))?;
             passed.insert(format!("{name}_KEY"), key.display().to_string());
         }
         passed.insert(name, site.url.to_string());
@@ -121,33 +152,10 @@ fn release_sites(tools: Option<&Tools>) -> Result<BTreeMap<String, String>> {
     Ok(passed)
 }
 
-/// What happens when there is no key yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
-    /// One is made.
-    IsMade,
-    /// It is an error: something is to be opened.
-    IsAnError,
-}
-
-/// The installation's key.
-pub(super) fn key(settings: &Settings, missing: Missing) -> Result<[u8; 32]> {
-    match &settings.encryption_key {
-        Some(key) => Ok(*key.expose_secret()),
-        None if missing == Missing::IsAnError && !key_file(&settings.data_dir).exists() => {
-            bail!("there is no key: neither `keys.encryption` nor {}", key_file(&settings.data_dir).display())
-        }
-        None => generated_key(&settings.data_dir),
-    }
-}
-
-fn key_file(data_dir: &Path) -> PathBuf {
-    data_dir.join("keys/encryption")
-}
-
 /// The key in the data folder, made at the first start. Whoever backs up the database must keep it as well, elsewhere.
 fn generated_key(data_dir: &Path) -> Result<[u8; 32]> {
-    let (folder, file) = (data_dir.join("keys"), key_file(data_dir));
+    let folder = data_dir.join("keys");
+    let file = key_file(data_dir);
     if file.exists() {
         let text = std::fs::read_to_string(&file)?;
         let bytes = hex::decode(text.trim()).with_context(|| format!("{} is no key", file.display()))?;

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use secrecy::ExposeSecret;
 
-use super::from_settings::{Missing, key};
+use super::from_settings::existing_key;
 use crate::app::{reports, vault::Vault};
 use crate::config::Settings;
 use crate::domain::ids::{JobId, Timestamp};
@@ -13,7 +13,9 @@ use crate::store::SqlStore;
 
 /// The state that this job left.
 pub async fn errored_state(settings: &Settings, job: &str) -> Result<Vec<u8>> {
-    let vault = Vault::new(key(settings, Missing::IsAnError)?);
+    let key =
+        existing_key(settings)?.context("there is no key: neither `keys.encryption` nor one in the data folder")?;
+    let vault = Vault::new(key);
     let store = SqlStore::open(settings.store.expose_secret()).await.context("the database cannot be opened")?;
     Ok(reports::errored_state(&store, &vault, &JobId::new(job)).await?)
 }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 mod jobs;
+mod kept;
 mod outbox;
 
 pub use jobs::*;
+pub use kept::*;
 pub use outbox::*;
 
 use tidegate::domain::config::ToolKind;
@@ -14,7 +16,7 @@ use tidegate::domain::effect::{Act, Effect, Reaction};
 use tidegate::domain::event::Event;
 use tidegate::domain::ids::{JobId, Login, PullKey, RepoKey, RootKey, Sha, StateKey, Timestamp};
 use tidegate::domain::job::{JobSpec, Phase, StateLock, VERSION};
-use tidegate::domain::lock::{Unsaved, Cause, Holder, Lock, LockTable};
+use tidegate::domain::lock::{Cause, Holder, Lock, LockTable, Unsaved};
 use tidegate::domain::pull::Pull;
 use tidegate::ports::store::{Accepted, Commit, Next, Pending, Queued, Received, Store, StoreError};
 use tidegate::store::SqlStore;
@@ -28,7 +30,8 @@ macro_rules! store_contract {
             commits_nothing_of_a_moved_turn, ends_an_event_once, takes_a_delivery_once, keeps_the_order_of_a_pull,
             keeps_lanes_apart, replaces_what_is_not_done, reopens_what_is_done, keeps_a_receipt_for_newer_content,
             skips_what_is_done_already, waits_as_told, never_waits_longer_for_each_edit, gives_a_job_to_one_process,
-            ends_a_job_once, keeps_logs_once, keeps_binaries, keeps_the_ledger, sweeps_what_is_over);
+            ends_a_job_once, keeps_logs_once, keeps_binaries, keeps_the_ledger, sweeps_what_is_over,
+            keeps_what_the_installation_has, knows_the_newest_delivery_of_a_forge);
     };
     (@ $open:path; $($name:ident),*) => {
         $(

@@ -69,7 +69,9 @@ async fn answer(
             Some(state) => state.clone().into_response(),
             None => StatusCode::NOT_FOUND.into_response(),
         },
-        "POST" if shared.refuses => (StatusCode::INTERNAL_SERVER_ERROR, "the disk of the backend is full").into_response(),
+        "POST" if shared.refuses => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the disk of the backend is full").into_response()
+        }
         "POST" => {
             shared.states.insert(name, body);
             StatusCode::OK.into_response()

@@ -16,6 +16,8 @@ mod peril;
 mod runner;
 mod sandbox;
 mod serve;
+mod setup;
+mod shim;
 mod source;
 mod store;
 mod stories;

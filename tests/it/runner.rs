@@ -7,6 +7,8 @@ use tidegate::domain::ids::RootKey;
 use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLeft, StateLock, VERSION};
 
 mod executor;
+mod packages;
+mod registry;
 mod releases;
 mod server;
 mod tools;
@@ -269,7 +271,9 @@ async fn a_state_that_no_file_takes_is_read_from_the_tools_last_words() {
     let states = tempfile::tempdir().unwrap();
     let url = server::forgetful_backend().await;
     let in_the_way = "resource \"terraform_data\" \"a\" {\n  input = \"left-behind\"\n  provisioner \"local-exec\" { command = \"mkdir errored.tfstate\" }\n}\n";
-    let root = format!("terraform {{\n  backend \"http\" {{\n    address = \"{url}\"\n    retry_max = 0\n  }}\n}}\n{in_the_way}");
+    let root = format!(
+        "terraform {{\n  backend \"http\" {{\n    address = \"{url}\"\n    retry_max = 0\n  }}\n}}\n{in_the_way}"
+    );
     let files = [("envs/dev/main.tf".to_owned(), root)];
     let plan = World::start(&files, spec(Phase::Plan), None, Trouble::None).await;
     plan.run(&environment(states.path())).await.expect("the job ends");

@@ -11,6 +11,13 @@ use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, Ro
 /// A lost plan is tried once more.
 const PLAN_TRIES: u32 = 2;
 
+/// What to do when nobody knows how far an apply came.
+const AFTER_A_LOST_APPLY: &str = "Nobody heard how far the apply came, and it is not tried again by itself.\n\
+    The next plan shows what is left to do. If it finds the state locked, the lock was left behind:\n\
+    see that nothing works on this state any more, then use force-unlock with the id that the error names.";
+/// What to do when a plan was lost again and again.
+const AFTER_LOST_PLANS: &str = "It was tried once more by itself, and lost again. The command plan tries anew.";
+
 /// What a job is to a run.
 pub(super) enum Role {
     Plan,
@@ -75,6 +82,8 @@ impl Turn<'_> {
     fn apply_ended(&mut self, root: &RootKey, job: &JobId, outcome: &Outcome) {
         let now = self.now();
         let by_wave = self.applied_digest(job, root);
+        let sent: Vec<StateKey> =
+            self.locks.unsaved.iter().filter(|(_, one)| one.job == *job).map(|(state, _)| state.clone()).collect();
         let Some((rollout, root, _)) = self.find(job) else { return };
         let Some(run) = rollout.runs.get_mut(&root) else { return };
         let ApplyRun::Running { since, resources: known, .. } = run.apply.clone() else { return };
@@ -95,7 +104,9 @@ impl Turn<'_> {
             other => {
                 changed = !matches!(other, Outcome::Canceled);
                 let failure = failure_of(other, "apply");
-                ApplyRun::Failed { job: job.clone(), failure, resources: known, at: now, left: StateLeft::Nothing }
+                // It may have sent the state before it was lost.
+                let left = if sent.contains(&run.state) { StateLeft::Kept } else { StateLeft::Nothing };
+                ApplyRun::Failed { job: job.clone(), failure, resources: known, at: now, left }
             }
         };
         let state = run.state.clone();
@@ -275,7 +286,8 @@ fn failure_of(outcome: &Outcome, step: &str) -> Failure {
     };
     match outcome {
         Outcome::Failed { failure, .. } | Outcome::Stale(failure) => failure.clone(),
-        Outcome::Lost(why) => named("The job was lost", why),
+        Outcome::Lost(why) if step == "apply" => named("The job was lost", &format!("{why}\n\n{AFTER_A_LOST_APPLY}")),
+        Outcome::Lost(why) => named("The job was lost", &format!("{why}\n\n{AFTER_LOST_PLANS}")),
         Outcome::Canceled => named("Canceled", "It was stopped before it was done."),
         Outcome::Planned(_) | Outcome::Applied(_) => named("The job reported something else than it was asked for", ""),
     }

@@ -26,6 +26,8 @@ impl Turn<'_> {
         // An apply that ended just now leaves readers whose plans are older than what is there.
         self.plan_outdated_again();
         self.start_plans();
+        self.leave_lines();
+        self.let_go_of_unchanged();
         self.follow_base();
     }
 
@@ -123,9 +125,13 @@ impl Turn<'_> {
         let Some(first) = blocked.first() else { return false };
         self.locks = self.locks.join(number, &[(state, name)]);
         let blocker = match &first.holder {
-            Some(holder) => {
-                Blocker { pull: holder.pull, by: holder.by.clone(), since: holder.since, ahead: first.ahead.clone(), how: Hold::Lock }
-            }
+            Some(holder) => Blocker {
+                pull: holder.pull,
+                by: holder.by.clone(),
+                since: holder.since,
+                ahead: first.ahead.clone(),
+                how: Hold::Lock,
+            },
             None => Blocker {
                 pull: first.ahead.first().copied().unwrap_or_default(),
                 by: "the line".into(),
@@ -214,7 +220,10 @@ impl Turn<'_> {
         if !rollout.is_planned() || rollout.reach.is_some() {
             return;
         }
-        rollout.planned_at = Some(now);
+        if facts.estate.is_some() || rollout.planned_at.is_none() {
+            // Without an estate this comes again with every event; the plans are as old as they are.
+            rollout.planned_at = Some(now);
+        }
         mark_replans(rollout);
         if let Some(estate) = &facts.estate {
             let plans: Vec<(RootKey, &Plan)> =

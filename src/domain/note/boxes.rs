@@ -1,9 +1,9 @@
 //! What must not be overlooked: failures, what dies and why, and locks in the way. It hides nothing behind a fold.
 
-use super::headline::has_failed;
-use super::unsaved;
 use super::Subject;
+use super::headline::has_failed;
 use super::markdown::{alert, code, cut, fence, list, text};
+use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
 use crate::domain::job::{Failure, ResourceStage, ResourceState};
 use crate::domain::plan::{Action, Change, Plan};

@@ -140,7 +140,8 @@ fn while_roots_are_still_planned() {
 fn locked_by_another_pull() {
     let mut world = World::new();
     world.wave(&["network", "dns"]).wave(&["app"]);
-    let blocker = Blocker { pull: 41, by: Login::from("sam"), since: Timestamp(33_120_000), ahead: vec![43], how: Hold::Lock };
+    let blocker =
+        Blocker { pull: 41, by: Login::from("sam"), since: Timestamp(33_120_000), ahead: vec![43], how: Hold::Lock };
     world.block("network", &blocker).block("dns", &blocker);
     world.plan("app", vec![action("a.b", Action::Create)]).state(WaveState::Planning).after(2, 1);
     insta::assert_snapshot!(world.note());
@@ -198,7 +199,10 @@ fn the_comment_of_a_failed_apply() {
     let mut world = applying();
     let resources = four(ResourceStage::Failed, ResourceStage::NotApplied);
     let failure = Failure::default();
-    world.apply_run("database", ApplyRun::Failed { job: "j".into(), failure, resources, at: Timestamp(0), left: StateLeft::Nothing });
+    world.apply_run(
+        "database",
+        ApplyRun::Failed { job: "j".into(), failure, resources, at: Timestamp(0), left: StateLeft::Nothing },
+    );
     world.context.waves[1] = WaveState::Failed;
     insta::assert_snapshot!(world.comment(2, Scope::All, ApplyStage::Failed));
     insta::assert_snapshot!("the_note_after_a_failed_apply", world.note());

@@ -48,10 +48,14 @@ impl Site {
     pub(super) fn key(&self) -> Result<Key, String> {
         let Some(file) = &self.key_file else {
             return Key::known(self.kind).ok_or_else(|| {
-                format!("No key is set to check a download with: `{}` names the file of the vendor's", self.key_setting())
+                format!(
+                    "No key is set to check a download with: `{}` names the file of the vendor's",
+                    self.key_setting()
+                )
             });
         };
-        let text = std::fs::read(file).map_err(|error| format!("The key `{}` cannot be read: {error}", file.display()))?;
+        let text =
+            std::fs::read(file).map_err(|error| format!("The key `{}` cannot be read: {error}", file.display()))?;
         Key::read(&text).map_err(|why| format!("`{}` is no public key: {why}", file.display()))
     }
 

@@ -2,7 +2,8 @@
 //! the date of its end is not looked at, because vendors move it and the file of a key may be older than that. One that was revoked is
 //! refused.
 
-use pgp::composed::{Deserializable, DetachedSignature, SignedPublicKey};
+use pgp::composed::{Deserializable, DetachedSignature, SignedPublicKey, SignedPublicSubKey};
+use pgp::packet::SignatureType;
 use pgp::types::KeyDetails;
 
 use crate::domain::config::ToolKind;
@@ -53,7 +54,11 @@ impl Key {
         };
         let signature = signature.map_err(|error| format!("it is no signature ({error})"))?;
         let primary = signature.verify(&self.0.primary_key, text).is_ok();
-        let by_subkey = || self.0.public_subkeys.iter().any(|subkey| signature.verify(subkey, text).is_ok());
+        let revoked = |subkey: &SignedPublicSubKey| {
+            subkey.signatures.iter().any(|one| one.typ() == Some(SignatureType::SubkeyRevocation))
+        };
+        let mut subkeys = self.0.public_subkeys.iter().filter(|subkey| !revoked(subkey));
+        let mut by_subkey = || subkeys.any(|subkey| signature.verify(subkey, text).is_ok());
         if primary || by_subkey() { Ok(()) } else { Err(format!("it was not made by the key {}", self.id())) }
     }
 }

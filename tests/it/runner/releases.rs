@@ -237,8 +237,16 @@ async fn what_is_not_signed_whole_or_there_installs_nothing() {
 async fn without_a_key_or_an_exact_version_nothing_is_asked_of_the_site() {
     let site = Site::start().await;
     for (spec, summary, detail) in [
-        (wanting(Some(ToolKind::Tofu), "1.12.6", AskedBy::Settings), "tofu 1.12.6 is not installed", "`tools.tofu_key` names"),
-        (wanting(Some(ToolKind::Terraform), "~> 1.5", AskedBy::Settings), "`terraform` is not installed", "Install it there"),
+        (
+            wanting(Some(ToolKind::Tofu), "1.12.6", AskedBy::Settings),
+            "tofu 1.12.6 is not installed",
+            "`tools.tofu_key` names",
+        ),
+        (
+            wanting(Some(ToolKind::Terraform), "~> 1.5", AskedBy::Settings),
+            "`terraform` is not installed",
+            "Install it there",
+        ),
         (wanting(None, &version(), AskedBy::Settings), "`terraform` or `tofu` is not installed", "Install it there"),
     ] {
         let kept = site.plan(spec).await;

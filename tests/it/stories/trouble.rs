@@ -90,7 +90,10 @@ async fn a_plan_that_hangs_is_ended_by_its_time_or_by_a_word() {
     ctx.settle().await;
     let note = ctx.note(pull).expect("a note");
     assert!(note.contains("`one` failed in **plan**: The plan took longer than 1 s"), "{note}");
-    assert!(note.contains("`executor.plan_timeout` is 1 s. The tool was interrupted in `plan`; nothing was changed."), "{note}");
+    assert!(
+        note.contains("`executor.plan_timeout` is 1 s. The tool was interrupted in `plan`; nothing was changed."),
+        "{note}"
+    );
     assert_eq!(ctx.plan_check(pull), "failure: 1 root failed to plan");
     drop(ctx);
 

@@ -63,7 +63,8 @@ async fn a_state_that_its_backend_does_not_take_is_kept_and_stops_everybody_unti
     assert!(reply.starts_with("**Wave 1 failed** · `net` · 2 done"), "{reply}");
     for part in [
         "`net` failed in **apply**: Failed to save state".to_owned(),
-        "> The backend of `net` did not take its state: what this apply made stands only in `errored.tfstate`".to_owned(),
+        "> The backend of `net` did not take its state: what this apply made stands only in `errored.tfstate`"
+            .to_owned(),
         format!("> 1. Where the server runs, with its settings: `tidegate errored-state {job} > errored.tfstate`"),
         "`terraform state push errored.tfstate`".to_owned(),
         "> 3. Here: `settle -d net`, which plans what is left".to_owned(),
@@ -78,7 +79,11 @@ async fn a_state_that_its_backend_does_not_take_is_kept_and_stops_everybody_unti
     // Nothing goes on by itself, by another command, or after the server's end; nor does the end of the lock help.
     ctx.restart().await;
     ctx.comment(pull, MIRA, "apply").await;
-    assert!(ctx.last_reply(pull).starts_with("Not applied: the state of `net` is not saved"), "{:?}", ctx.replies(pull));
+    assert!(
+        ctx.last_reply(pull).starts_with("Not applied: the state of `net` is not saved"),
+        "{:?}",
+        ctx.replies(pull)
+    );
     ctx.comment(pull, MIRA, "plan -d net").await;
     assert!(ctx.note(pull).expect("a note").contains(held), "{:?}", ctx.note(pull));
     ctx.comment(pull, MIRA, "unlock").await;
@@ -104,7 +109,11 @@ async fn a_state_that_its_backend_does_not_take_is_kept_and_stops_everybody_unti
     for (by, text, answer) in [
         (SAM, "settle -d net", "this needs write access"),
         (MIRA, "settle", "`settle` names each root by `-d ROOT`"),
-        (MIRA, "settle -d nett", "Nothing to settle for `nett`: the one state that waits to be saved is that of `net`."),
+        (
+            MIRA,
+            "settle -d nett",
+            "Nothing to settle for `nett`: the one state that waits to be saved is that of `net`.",
+        ),
         (KIM, "settle -d net", "Settled `net`. It is planned again on the state that is there now."),
         (KIM, "settle -d net", "Nothing to settle for `net`: no state of this repository waits to be saved."),
     ] {
