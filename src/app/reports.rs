@@ -10,6 +10,7 @@ use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
 use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase, StateLeft};
 use crate::domain::linked::{self, Source};
+use crate::domain::packages::LOCK_FILE;
 use crate::domain::plan;
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
@@ -46,6 +47,7 @@ pub const PLAN: &str = "plan";
 const PLAN_JSON: &str = "plan-json";
 const ERRORED_STATE: &str = "errored-state";
 pub(super) const SECRETS: &str = "secrets";
+const INPUTS: &str = "inputs";
 
 /// The job that a token opens.
 pub async fn authorize(app: &App, id: &JobId, token: &str) -> Result<Job, ReportError> {
@@ -110,6 +112,13 @@ async fn upstream_secrets(app: &App, job: &Job) -> Result<Secrets, ReportError> 
     Ok(secrets)
 }
 
+/// The names of the ephemeral variables that the plan of this job was made with.
+pub async fn inputs(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
+    let made_by = job.spec.plan_of.as_ref().ok_or(ReportError::Missing("this job applies no plan"))?;
+    let maker = app.store.job(made_by).await?.ok_or(ReportError::Missing("the job that planned"))?;
+    open(app, &maker, INPUTS).await
+}
+
 /// Keeps something that the job uploads.
 pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<(), ReportError> {
     // A job that ended has said what it planned, and people may have approved it: nothing takes that plan's place any more. A state
@@ -151,6 +160,8 @@ pub enum Upload {
     ErroredState,
     /// The values that no text may show.
     Secrets,
+    /// The names of the ephemeral variables that it was planned with.
+    Inputs,
 }
 
 impl Upload {
@@ -160,6 +171,7 @@ impl Upload {
             Upload::PlanJson => PLAN_JSON,
             Upload::ErroredState => ERRORED_STATE,
             Upload::Secrets => SECRETS,
+            Upload::Inputs => INPUTS,
         }
     }
 }
@@ -266,6 +278,17 @@ pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreErro
     Ok(())
 }
 
+/// The lock file of the root, as it was committed.
+async fn lock_file(app: &App, job: &Job) -> Result<Option<String>, ReportError> {
+    let repo = RepoRef { key: job.pull.repo.clone(), name: job.repo.clone() };
+    let path = match job.spec.root.dir() {
+        "." => LOCK_FILE.to_owned(),
+        dir => format!("{dir}/{LOCK_FILE}"),
+    };
+    let bytes = app.source.read(&repo, &job.spec.tree, &path).await?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
 /// Reads the uploaded plan; the digest is made here, because the job has no key.
 async fn planned(
     app: &App,
@@ -284,8 +307,11 @@ async fn planned(
     };
     known.extend(abroad);
     known.extend(&upstream_secrets(app, job).await?);
-    let read = plan::parse_knowing(&json, &known)
-        .and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    let lock_file = lock_file(app, job).await?;
+    let read = plan::parse_knowing(&json, &known).and_then(|mut plan| {
+        plan.traces = plan::trace::traces(&json, lock_file.as_deref(), tool.kind);
+        Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?))
+    });
     Ok(match read {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: job.spec.id.clone(),

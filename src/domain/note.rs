@@ -15,6 +15,7 @@ pub mod markdown;
 mod next;
 mod reach;
 mod table;
+mod two_tools;
 mod unsaved;
 mod words;
 

@@ -1,6 +1,7 @@
 //! An apply job: exactly the saved plan, followed resource by resource. It is never killed and interrupted at most once;
 //! whatever the tool could not save is uploaded before the job ends.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -67,7 +68,8 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secret
     if left.symlink_metadata().is_ok() {
         std::fs::remove_file(&left)?;
     }
-    let Followed { follower, told, dumped, exit } = follow(job, place, saved, secrets).await;
+    let environment = environment_of(job, place, saved).await?;
+    let Followed { follower, told, dumped, exit } = follow(job, place, saved, (&environment, secrets)).await;
     let left = rescued(job, left, dumped.as_deref());
     if !exit.as_ref().is_ok_and(Exit::ok) {
         // An error may quote what was made a moment ago, and no plan knew.
@@ -83,8 +85,35 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secret
     Ok(conclude(job, place, follower, exit, &left, secrets))
 }
 
+/// What the tool sees: the variables as they were when it planned.
+async fn environment_of(job: &Job, place: &Workplace, saved: &Saved) -> Result<BTreeMap<String, String>, Broken> {
+    let environment = match place.program.kind {
+        ToolKind::Terraform => job.environment.clone(),
+        ToolKind::Tofu => environment::as_planned(&job.environment, &saved.json),
+    };
+    let ephemeral = environment::ephemeral(&saved.json);
+    if ephemeral.is_empty() {
+        return Ok(environment);
+    }
+    // A plan of an earlier version has no record of them.
+    let Some(planned) = job.server.inputs().await? else { return Ok(environment) };
+    environment::with_ephemeral(environment, &ephemeral, &planned).map_err(|missing| {
+        let names: Vec<String> = missing.iter().map(|name| format!("`TF_VAR_{name}`")).collect();
+        Broken::new(
+            format!("The plan was made with {}, which jobs do not have any more", names.join(", ")),
+            "An ephemeral variable is in no plan and has to be given again. Nothing was applied. Set it in the environment of the \
+             server again (`executor.env` says which names pass) and apply, or plan again without it.",
+        )
+    })
+}
+
 /// Runs the apply and follows it. What goes wrong is said by the tool at its very end, and is told only afterwards.
-async fn follow(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) -> Followed {
+async fn follow(
+    job: &Job,
+    place: &Workplace,
+    saved: &Saved,
+    (environment, secrets): (&BTreeMap<String, String>, &Secrets),
+) -> Followed {
     let mut follower = Follower::new(&saved.plan);
     let (mut told, mut dumped): (Vec<Diagnostic>, Option<String>) = (Vec::new(), None);
     job.reporter.resources(masked(follower.resources(), secrets));
@@ -97,11 +126,7 @@ async fn follow(job: &Job, place: &Workplace, saved: &Saved, secrets: &Secrets) 
         room: ROOM,
     };
     let mut last = Instant::now();
-    let environment = match place.program.kind {
-        ToolKind::Terraform => job.environment.clone(),
-        ToolKind::Tofu => environment::as_planned(&job.environment, &saved.json),
-    };
-    let exit = run_with(job, &call, &environment, &mut |line| {
+    let exit = run_with(job, &call, environment, &mut |line| {
         let Some(line) = Line::parse(line) else { return job.reporter.log("apply", &secrets.mask(line)) };
         match &line.what {
             What::Diagnostic(diagnostic) if told.len() < MOST_DIAGNOSTICS => told.push(diagnostic.clone()),
@@ -238,7 +263,7 @@ async fn keep_errored_state(job: &Job, left: &Path, dumped: Option<String>, secr
 fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {
     let mut args: Vec<String> = vec!["apply".into(), "-json".into(), "-input=false".into()];
     args.push(tool::lock_flag(job.spec.state_lock, job.limits.lock));
-    if has_ephemeral_variables(&saved.json) {
+    if !environment::ephemeral(&saved.json).is_empty() {
         // Their values are in no plan file: they must be given again, exactly as they were.
         args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
         args.extend(
@@ -252,12 +277,6 @@ fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {
     }
     args.push(saved.file.display().to_string());
     args
-}
-
-fn has_ephemeral_variables(json: &[u8]) -> bool {
-    let json: Value = serde_json::from_slice(json).unwrap_or_default();
-    let variables = json.pointer("/configuration/root_module/variables").and_then(Value::as_object);
-    variables.is_some_and(|all| all.values().any(|one| one.get("ephemeral").and_then(Value::as_bool) == Some(true)))
 }
 
 /// A state that lies in the job's own directory would vanish with it, and everything that was applied be orphaned.

@@ -18,8 +18,7 @@ mod store;
 
 use store::{Package, Shelf, Turn, platform};
 
-/// The file in which the tool settles which packages a root takes.
-pub(super) const LOCK_FILE: &str = ".terraform.lock.hcl";
+pub(super) use crate::domain::packages::LOCK_FILE;
 /// How long a job waits for another that fetches the same package.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const LOOK: Duration = Duration::from_millis(50);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Job;
+use super::environment;
 use super::failure::{Broken, of_errors};
 use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
@@ -54,6 +55,11 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
             job.server.put("plan.json", &json),
             job.server.put("secrets", &known)
         )?;
+        let ephemeral = environment::ephemeral(&bytes);
+        if !ephemeral.is_empty() {
+            let set = serde_json::to_vec(&environment::set_of(&ephemeral, &job.environment)).unwrap_or_default();
+            job.server.put_bytes("inputs", set).await?;
+        }
         Ok(())
     })
     .await?;

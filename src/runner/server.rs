@@ -120,6 +120,15 @@ impl Server {
         self.download("plan", into).await
     }
 
+    /// The ephemeral variables that the saved plan was made with; `None` when its job kept no record.
+    pub(super) async fn inputs(&self) -> Result<Option<Vec<String>>, Broken> {
+        match self.call(|| self.request(Method::GET, "inputs")).await {
+            Ok(answer) => answer.json().await.map(Some).map_err(|error| Broken::server("inputs", &chain(&error))),
+            Err(CallError::Status(StatusCode::NOT_FOUND, _)) => Ok(None),
+            Err(error) => Err(Broken::server("inputs", &error.to_string())),
+        }
+    }
+
     /// Sends lines.
     pub(super) async fn lines(&self, lines: &[JobLine]) -> Said {
         #[derive(Serialize)]
@@ -141,7 +150,7 @@ impl Server {
         }
     }
 
-    /// Uploads a file of the job: `plan`, `plan.json`, `errored-state`.
+    /// Uploads a file of the job: `plan`, `plan.json`, `secrets`, `inputs`, `errored-state`.
     pub(super) async fn put(&self, what: &str, file: &Path) -> Result<(), Broken> {
         self.put_bytes(what, tokio::fs::read(file).await?).await
     }

@@ -371,7 +371,7 @@ fn planned(job: &JobId, source: &str, variant: u8, now: i64) -> Planned {
             tool_version: "1".to_owned(),
             changes: if changes { vec![update] } else { Vec::new() },
             outputs: if changes { vec![output] } else { Vec::new() },
-            drift: Vec::new(),
+            ..Plan::default()
         },
         digest: Digest::from_hex(&text),
         tool: Tool { kind: crate::domain::config::ToolKind::Terraform, version: "1".to_owned() },

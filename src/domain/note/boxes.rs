@@ -2,6 +2,7 @@
 
 use super::Subject;
 use super::headline::has_failed;
+use super::two_tools;
 use super::markdown::{alert, code, cut, fence, list, text};
 use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
@@ -36,7 +37,7 @@ pub(super) fn failures(subject: Subject<'_>) -> Option<String> {
 
 /// What must be said beside the plans: a root that is removed, say.
 pub(super) fn notices(subject: Subject<'_>) -> Option<String> {
-    let notices = &subject.rollout.notices;
+    let notices: Vec<String> = subject.rollout.notices.iter().cloned().chain(two_tools::notices(subject)).collect();
     let shown: Vec<String> = notices.iter().take(MOST).map(|notice| alert("IMPORTANT", notice)).collect();
     let more = notices.len().saturating_sub(MOST);
     let more = (more > 0).then(|| format!("And {more} more of this kind: [run]({}).", subject.context.url));

@@ -2,9 +2,10 @@
 
 use super::markdown::code;
 use super::*;
-use crate::domain::config::LockMode;
+use crate::domain::config::{LockMode, ToolKind};
 use crate::domain::ids::Login;
 use crate::domain::job::{Failure, ReplaceStage, ResourceStage, ResourceState, StateLeft};
+use crate::domain::plan::trace::Trace;
 use crate::domain::plan::{Action, Counts};
 use crate::domain::reach::Class;
 use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Hold, Read, Refusal, Scope};
@@ -225,6 +226,20 @@ fn a_state_that_its_backend_did_not_take() {
     world.apply_run("database", ApplyRun::Failed { job, failure, resources: vec![], at: Timestamp(0), left: at });
     let comment = world.comment(2, Scope::All, ApplyStage::Failed);
     assert!(comment.contains("1. Fetch `/tmp/tidegate-g-1-7-2-5-x/errored.tfstate` from the machine"), "{comment}");
+}
+
+#[test]
+fn roots_that_both_tools_have_been_at() {
+    let mut world = World::new();
+    world.wave(&["network", "dns", "app"]);
+    for root in ["network", "dns", "app"] {
+        world.plan(root, vec![action("a.b", Action::Create)]);
+    }
+    world.traces("network", ToolKind::Terraform, &[Trace::State, Trace::LockFile]);
+    world.traces("dns", ToolKind::Tofu, &[Trace::LockFile]).traces("app", ToolKind::Tofu, &[Trace::LockFile]);
+    let note = world.state(WaveState::Planning).note();
+    let boxes: Vec<&str> = note.lines().filter(|line| line.contains("was written by") || line.contains("were written by")).collect();
+    insta::assert_snapshot!(boxes.join("\n"));
 }
 
 #[test]

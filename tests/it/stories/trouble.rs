@@ -184,3 +184,21 @@ async fn escapes_zeros_and_bytes_that_are_no_text_do_no_harm() {
     ctx.comment(pull, MIRA, "apply").await;
     assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_file_of_the_other_tool_is_said_with_the_way_out() {
+    let ctx = world(&[]).await;
+    let lock = "provider \"registry.opentofu.org/acme/x\" {\n  version = \"1.2.3\"\n  hashes = []\n}\n";
+    let files = [("one/main.tf", Some(local("one", ONE))), ("one/.terraform.lock.hcl", Some(lock.to_owned()))];
+    let files: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (*path, text.as_deref())).collect();
+    let pull = ctx.open("one", &files);
+    ctx.settle().await;
+    let note = ctx.note(pull).expect("a note");
+    for part in [
+        "### 1 create",
+        "> The lock file of `one` was written by OpenTofu (it names providers of `registry.opentofu.org`), and Terraform planned.",
+        "To stay with OpenTofu, set `tool: tofu` for it in `.tidegate.yaml`.",
+    ] {
+        assert!(note.contains(part), "{part}\n{note}");
+    }
+}
