@@ -191,6 +191,7 @@ pub enum Outcome {
         /// Where each resource stands.
         resources: Vec<ResourceState>,
         /// What became of a state that its backend did not take.
+        #[serde(deserialize_with = "super::job::state_left")]
         errored_state: StateLeft,
     },
     /// It stopped before it changed anything.
