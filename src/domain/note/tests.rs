@@ -10,6 +10,7 @@ use crate::domain::reach::Class;
 use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Read, Refusal, Scope};
 
 mod any;
+mod beside;
 mod report;
 mod world;
 
