@@ -51,6 +51,13 @@ pub struct GitHub {
     pub url: Url,
     /// Base of the pages and of git over https.
     pub web_url: Url,
+    /// As whom we act; `None`: as the App that `/setup/github` made, or will make.
+    pub identity: Option<GitHubIdentity>,
+}
+
+/// Who we are on GitHub, as the settings say.
+#[derive(Debug)]
+pub struct GitHubIdentity {
     /// As whom we act.
     pub auth: GitHubAuth,
     /// Signs webhooks.
@@ -179,6 +186,16 @@ impl Reader {
     fn github(&mut self) -> Option<GitHub> {
         let url = self.url("github.url", "https://api.github.com");
         let web_url = self.url("github.web_url", "https://github.com");
+        let identity = self.identity();
+        Some(GitHub { url: url?, web_url: web_url?, identity: identity? })
+    }
+
+    /// `Some(None)` when nothing of it is given: then the App is made in the browser.
+    fn identity(&mut self) -> Option<Option<GitHubIdentity>> {
+        let parts = ["github.app_id", "github.private_key", "github.token", "github.webhook_secret"];
+        if parts.iter().all(|key| !self.given.contains_key(key)) {
+            return Some(None);
+        }
         let webhook_secret = self.text("github.webhook_secret");
         if webhook_secret.is_none() {
             self.missing("github.webhook_secret", "It must be set: without it anybody could send webhooks.");
@@ -191,7 +208,11 @@ impl Reader {
         let (has_id, has_key) = (said("github.app_id"), said("github.private_key"));
         match (has_id, has_key, token.is_some()) {
             (false, false, false) => {
-                self.missing("github", "Set `github.app_id` and `github.private_key` of an App, or `github.token`.");
+                self.missing(
+                    "github",
+                    "Set `github.app_id` and `github.private_key` of an App, or `github.token`; or set nothing of an App, \
+                     and make one in the browser at `/setup/github`.",
+                );
             }
             (true, false, _) => self.missing("github.private_key", "It must be set together with `github.app_id`."),
             (false, true, _) => self.missing("github.app_id", "It must be set together with `github.private_key`."),
@@ -203,7 +224,7 @@ impl Reader {
             (_, _, Some(token)) => GitHubAuth::Token(token.into()),
             _ => return None,
         };
-        Some(GitHub { url: url?, web_url: web_url?, auth, webhook_secret: webhook_secret?.into() })
+        Some(Some(GitHubIdentity { auth, webhook_secret: webhook_secret?.into() }))
     }
 
     fn executor(&mut self, cores: usize) -> Executor {

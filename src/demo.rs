@@ -13,9 +13,10 @@ use secrecy::SecretString;
 use crate::app::Limits;
 use crate::forge::github::{GitHubAuth, GitHubConfig};
 use crate::ports::clock::SystemClock;
-use crate::sandbox::{Role, Sandbox, SandboxConfig};
+use crate::sandbox::{Role, Sandbox, SandboxConfig, Wire};
 use crate::serve::{self, Parts, Running};
 
+pub mod alone;
 mod check;
 pub mod sample;
 
@@ -95,9 +96,10 @@ async fn set_up(options: &Options, data: &Path) -> Result<Stage> {
     let tool = tool().context("neither `terraform` nor `tofu` is on the path; install one of them")?;
     let states = data.join("states");
     std::fs::create_dir_all(&states)?;
-    let sandbox = Sandbox::start(SandboxConfig { data_dir: data.join("forge"), listen: options.forge })
-        .await
-        .with_context(|| format!("the sandbox forge cannot listen on {}", options.forge))?;
+    let sandbox =
+        Sandbox::start(SandboxConfig { data_dir: data.join("forge"), listen: options.forge, wire: Wire::Plain })
+            .await
+            .with_context(|| format!("the sandbox forge cannot listen on {}", options.forge))?;
     for login in [AUTHOR, APPROVER, READER] {
         sandbox.create_user(login);
     }

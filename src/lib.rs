@@ -8,6 +8,7 @@
 pub mod app;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod domain;
 pub mod executor;
 pub mod forge;

@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
-use tidegate::{config, demo, local, runner, serve, telemetry};
+use tidegate::app::setup::Setup;
+use tidegate::demo::alone::{self, Alone, Encryption, Hook};
+use tidegate::sandbox::Identity;
+use tidegate::{config, demo, doctor, domain, local, runner, serve, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -44,6 +47,8 @@ enum Command {
         #[arg(long, value_name = "FOLDER")]
         data: Option<PathBuf>,
     },
+    /// Run the small forge alone, for other clients of GitHub's API: people with tokens, an App, a sample repository.
+    Sandbox(SandboxArguments),
     /// Show roots, edges, waves and what could not be read. Runs nothing and needs no server.
     Graph {
         /// Exactly this directory; by default the repository around the current one.
@@ -63,9 +68,58 @@ enum Command {
         #[arg(long, value_name = "REF")]
         base: Option<String>,
     },
+    /// Say what keeps pulls from being planned: settings, folders, tools, the forge, its webhook. Changes nothing; exits 1 when something fails.
+    Doctor {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Forget the App that was made at `/setup/github`, so that the next start of the server can make another.
+    ForgetApp {
+        /// The settings of the server.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// Run one job; started by an executor with `TIDEGATE_JOB_URL` and `TIDEGATE_JOB_TOKEN`.
     #[command(hide = true)]
     Job,
+}
+
+#[derive(clap::Args)]
+struct SandboxArguments {
+    /// Where it listens.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4140")]
+    listen: SocketAddr,
+    /// Keep its data here instead of in a temporary folder.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Speak HTTPS only, with a certificate that is made in the data folder.
+    #[arg(long)]
+    tls: bool,
+    /// Speak HTTPS only, with this certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "tls")]
+    tls_certificate: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Where its webhooks go.
+    #[arg(long, value_name = "URL")]
+    hook: Option<String>,
+    /// What signs them.
+    #[arg(long, value_name = "SECRET", requires = "hook")]
+    hook_secret: Option<String>,
+}
+
+impl From<SandboxArguments> for Alone {
+    fn from(arguments: SandboxArguments) -> Self {
+        let encryption = match (arguments.tls_certificate, arguments.tls_key, arguments.tls) {
+            (Some(certificate), Some(key), _) => Encryption::Given(Identity { certificate, key }),
+            (_, _, true) => Encryption::Made,
+            _ => Encryption::Plain,
+        };
+        let hook = arguments.hook.map(|url| Hook { url, secret: arguments.hook_secret });
+        Self { listen: arguments.listen, data: arguments.data, encryption, hook }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -103,6 +157,10 @@ async fn run(command: Command) -> Result<ExitCode> {
             let options = if check { demo::Options::check(data) } else { demo::Options::session(forge, listen, data) };
             demo::run(options).await
         }
+        Command::Sandbox(arguments) => {
+            telemetry::start(telemetry::Form::Readable, &log_filter("warn"));
+            alone::run(arguments.into()).await
+        }
         Command::Graph { dir, format } => {
             let format = match format {
                 Format::Text => local::Format::Text,
@@ -114,6 +172,21 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::Doctor { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            let lines = doctor::examine(
+                config.as_deref(),
+                config::load(config.as_deref(), &environment, cores()),
+                &environment,
+            )
+            .await;
+            say(&doctor::text(&lines))?;
+            Ok(if doctor::is_well(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Command::ForgetApp { config } => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            say(&serve::forget::app(settings(config.as_deref(), &environment)?).await?)
+        }
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
             let environment: BTreeMap<String, String> = std::env::vars().collect();
@@ -155,22 +228,39 @@ fn log_filter(default: &str) -> String {
     std::env::var("TIDEGATE_LOG").unwrap_or_else(|_| default.to_owned())
 }
 
+fn settings(path: Option<&Path>, environment: &BTreeMap<String, String>) -> Result<config::Settings> {
+    config::load(path, environment, cores()).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the settings cannot be used:\n{}", lines.join("\n"))
+    })
+}
+
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let settings = match config::load(path.as_deref(), &environment, cores()) {
-        Ok(settings) => settings,
-        Err(problems) => {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::bail!("the settings cannot be used:\n{}", lines.join("\n"));
-        }
-    };
+    let settings = settings(path.as_deref(), &environment)?;
+    let place = serve::from_settings::place(&settings.github);
     let parts = serve::from_settings::parts(settings, std::env::current_exe()?, &environment)?;
-    let running = serve::start(parts).await?;
+    let running = serve::start_at(parts, Some(place)).await?;
     tracing::info!(url = running.url, address = %running.address, "serving");
+    if let Some(setup) = &running.setup {
+        tell_token(setup);
+    }
     interrupted().await?;
     running.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// On the terminal, whatever the log's filter is: whoever reads it runs this server.
+#[expect(clippy::print_stderr, reason = "the token must be seen once, and stand in no log line that is sent elsewhere")]
+fn tell_token(setup: &Setup) {
+    if let Some(token) = setup.token() {
+        eprintln!(
+            "\nNo forge is set up yet. Open  {}\nand give it this token; it works once, until this server stops:\n\n    {}\n",
+            domain::setup::page(setup.url()),
+            token.expose_secret()
+        );
+    }
 }
 
 async fn interrupted() -> Result<()> {

@@ -12,19 +12,23 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::forges::Forges;
+use crate::app::setup::{self, Setup, SetupError};
 use crate::app::{App, Connection, Limits, engine, vault::Vault};
 use crate::domain::outside::CrossRepo;
 use crate::domain::page::Pages;
 use crate::executor::local::{LocalExecutor, LocalSettings};
-use crate::forge::github::{GitHub, GitHubConfig};
+use crate::forge::github::{GitHub, GitHubConfig, GitHubPlace, Registrar};
 use crate::ports::clock::Clock;
 use crate::ports::executor::Executor;
+use crate::ports::kept::Kept;
 use crate::ports::source::Source;
 use crate::ports::store::Store;
 use crate::source::GitSource;
 use crate::store::SqlStore;
 use crate::web;
 
+pub mod forget;
 pub mod from_settings;
 
 /// What a server is made of.
@@ -96,6 +100,9 @@ pub enum StartError {
     /// The database cannot be opened.
     #[error("cannot open the database")]
     Store(#[from] crate::ports::store::StoreError),
+    /// The App that `/setup/github` made cannot be used.
+    #[error("the App that was made at /setup/github")]
+    Setup(#[from] SetupError),
     /// A forge's settings cannot work.
     #[error("forge `{name}`: {why}")]
     Forge {
@@ -114,12 +121,19 @@ pub struct Running {
     pub address: SocketAddr,
     /// Its parts.
     pub app: Arc<App>,
+    /// The set-up of its App in the browser, unless the settings say who it is.
+    pub setup: Option<Arc<Setup>>,
     stop: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
 }
 
 /// Starts a server.
 pub async fn start(parts: Parts) -> Result<Running, StartError> {
+    start_at(parts, None).await
+}
+
+/// Starts a server. When the parts have no forge, it works as the App that was made at this place, and waits until there is one.
+pub async fn start_at(parts: Parts, place: Option<GitHubPlace>) -> Result<Running, StartError> {
     // The one TLS provider of the process; a second call finds it installed, which is as good.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let folder = |source| StartError::DataDir { path: parts.data_dir.clone(), source };
@@ -141,9 +155,10 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
         environment,
         parallelism: parts.parallelism,
     };
+    let database = Arc::new(SqlStore::open(&store_url).await?);
     let adapters = Adapters {
         forges: connect(parts.forges).await?,
-        store: Arc::new(SqlStore::open(&store_url).await?),
+        store: database.clone(),
         source: Arc::new(GitSource::new(data_dir.join("mirrors"))),
         executor: Arc::new(LocalExecutor::new(executor).map_err(folder)?),
     };
@@ -152,7 +167,7 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
         None => adapters,
     };
     let app = Arc::new(App {
-        forges,
+        forges: Forges::new(forges),
         store,
         source,
         executor,
@@ -168,8 +183,12 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
         known: moka::future::Cache::builder().max_capacity(1_000).time_to_live(Duration::from_secs(600)).build(),
         teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),
     });
+    let setup = match place {
+        Some(place) => set_up(&app, database, place).await?,
+        None => None,
+    };
     let stop = CancellationToken::new();
-    let routes = web::router(Arc::clone(&app), parts.webhook_bytes);
+    let routes = web::router(Arc::clone(&app), parts.webhook_bytes, setup.clone());
     let serving = stop.clone();
     let server = tokio::spawn(async move {
         let served = axum::serve(listener, routes).with_graceful_shutdown(serving.cancelled_owned()).await;
@@ -177,8 +196,32 @@ pub async fn start(parts: Parts) -> Result<Running, StartError> {
             tracing::error!(%error, "the server ended");
         }
     });
-    let engine = tokio::spawn(engine::run(Arc::clone(&app), stop.clone()));
-    Ok(Running { url, address, app, stop, tasks: vec![server, engine] })
+    let engine = tokio::spawn(work(Arc::clone(&app), stop.clone()));
+    Ok(Running { url, address, app, setup, stop, tasks: vec![server, engine] })
+}
+
+/// Without a forge every event would be put aside as impossible, so nothing is begun before there is one.
+async fn work(app: Arc<App>, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = app.forges.some() => engine::run(app, stop).await,
+    }
+}
+
+/// The set-up in the browser, where the settings leave it to that.
+async fn set_up(app: &Arc<App>, database: Arc<SqlStore>, place: GitHubPlace) -> Result<Option<Arc<Setup>>, StartError> {
+    let forge = place.forge.clone();
+    if !app.forges.is_empty() {
+        if database.kept(&setup::keys::name_of(&forge)).await?.is_some() {
+            tracing::warn!(
+                "the settings say who this server is on {forge}; the App that /setup/github made is kept and not used (`tidegate forget-app` forgets it)"
+            );
+        }
+        return Ok(None);
+    }
+    let setup = Arc::new(Setup::open(Arc::clone(app), database, Arc::new(Registrar::new(place))).await?);
+    setup.connect().await.map_err(|error| StartError::Forge { name: forge, why: error.to_string() })?;
+    Ok(Some(setup))
 }
 
 /// Where a child process on this machine reaches the listener.

@@ -9,6 +9,7 @@ use crate::domain::command::{self, Reading};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
 use crate::domain::ids::{PullKey, RepoKey};
 use crate::domain::pull::{PullState, REVIEW_TEXT};
+use crate::domain::setup::{Refusal, Refused};
 use crate::ports::forge::{HookError, RepoRef};
 use crate::ports::store::{Accepted, Received, StoreError};
 
@@ -24,12 +25,23 @@ pub enum IntakeError {
     /// No such forge.
     #[error("no forge `{0}` is in the settings")]
     UnknownForge(String),
+    /// No forge at all: nothing can be checked, so nothing is taken.
+    #[error("this server is not set up yet: open its page /setup/github")]
+    NotSetUp,
 }
 
 /// Takes a delivery.
 pub async fn receive(app: &App, forge: &str, headers: &HeaderMap, body: &[u8]) -> Result<Accepted, IntakeError> {
-    let connection = app.forges.get(forge).ok_or_else(|| IntakeError::UnknownForge(forge.to_owned()))?;
-    let delivery = connection.hooks.verify(headers, body)?;
+    let Some(connection) = app.forges.get(forge) else {
+        return Err(if app.forges.is_empty() {
+            IntakeError::NotSetUp
+        } else {
+            IntakeError::UnknownForge(forge.to_owned())
+        });
+    };
+    let delivery = connection.hooks.verify(headers, body).inspect_err(|error| {
+        app.forges.refuse(forge, Refused { at: app.clock.now(), why: refusal(error) });
+    })?;
     let mut events = Vec::new();
     for incoming in &delivery.incoming {
         events.extend(events_of(app, forge, incoming).await?);
@@ -50,11 +62,19 @@ pub async fn receive(app: &App, forge: &str, headers: &HeaderMap, body: &[u8]) -
     Ok(accepted)
 }
 
+fn refusal(error: &HookError) -> Refusal {
+    match error {
+        HookError::Forged => Refusal::Signature,
+        HookError::Missing(_) => Refusal::Header,
+        HookError::Malformed(_) => Refusal::Body,
+    }
+}
+
 /// The events that something incoming makes, each with the pull that it concerns.
 pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Vec<(PullKey, Event)>, StoreError> {
     let repo = RepoKey { forge: forge.to_owned(), id: incoming.repo_id };
     let key = |number: &u64| PullKey { repo: repo.clone(), number: *number };
-    let login = app.forges.get(forge).map(|connection| connection.login.as_str()).unwrap_or_default();
+    let login = &app.forges.get(forge).map(|connection| connection.login).unwrap_or_default();
     Ok(match &incoming.what {
         What::Pull { number, seen: Some(seen) } => vec![(key(number), Event::Seen(Box::new(seen.clone())))],
         What::Pull { number, seen: None } => vec![(key(number), Event::Look(incoming.repo.clone()))],

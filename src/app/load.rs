@@ -23,7 +23,7 @@ const UNSAID_TRIES: i64 = 6;
 /// The pull as it was, or as it begins, and the facts for this event.
 pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull, Facts), FlowError> {
     let (key, event) = (&queued.pull, &queued.event);
-    let connection = app.connection(&key.repo)?;
+    let connection = &app.connection(&key.repo)?;
     let now = app.clock.now();
     let pull = loaded.pull.clone().unwrap_or_else(|| Pull::unseen(key.clone(), repo_of(event), now));
     let at = app.pull_ref(key, &pull.repo);

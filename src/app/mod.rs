@@ -1,7 +1,6 @@
 //! The flows: intake, turn, perform, job reports, sweep. Short, and without a rule of the product: what to do is decided in
 //! `domain`, how the outside is reached in the adapters.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
@@ -13,16 +12,19 @@ use crate::domain::page::Pages;
 use crate::ports::clock::Clock;
 use crate::ports::executor::Executor;
 use crate::ports::forge::{Forge, Hooks, PullRef, RepoRef};
+use crate::ports::registration::Connected;
 use crate::ports::source::Source;
 use crate::ports::store::Store;
 
 pub mod engine;
+pub mod forges;
 pub mod index;
 pub mod intake;
 pub mod load;
 mod mask;
 pub mod perform;
 pub mod reports;
+pub mod setup;
 pub mod sweep;
 pub mod turn;
 pub mod vault;
@@ -30,7 +32,7 @@ pub mod vault;
 /// The adapters and what never changes while the server runs.
 pub struct App {
     /// Forges by their name in the settings.
-    pub forges: BTreeMap<String, Connection>,
+    pub forges: forges::Forges,
     /// The database.
     pub store: Arc<dyn Store>,
     /// Mirrors of repositories.
@@ -72,6 +74,12 @@ pub struct Connection {
     pub login: String,
 }
 
+impl From<Connected> for Connection {
+    fn from(connected: Connected) -> Self {
+        Self { forge: connected.forge, hooks: connected.hooks, login: connected.login }
+    }
+}
+
 /// Figures from the settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -107,7 +115,7 @@ pub enum FlowError {
 
 impl App {
     /// The forge of a repository.
-    pub fn connection(&self, repo: &RepoKey) -> Result<&Connection, FlowError> {
+    pub fn connection(&self, repo: &RepoKey) -> Result<Connection, FlowError> {
         self.forges.get(&repo.forge).ok_or_else(|| FlowError::UnknownForge(repo.forge.clone()))
     }
 

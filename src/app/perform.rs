@@ -128,7 +128,7 @@ async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> 
 
 /// Fetches, merges and reads a head.
 async fn look_into(app: &App, pull: &PullRef, wanted: &Wanted, known_base: &Sha) -> Result<Event, FlowError> {
-    let forge = &app.connection(&pull.repo.key)?.forge;
+    let forge = app.connection(&pull.repo.key)?.forge;
     let access = forge.git_access(&pull.repo).await?;
     let (base, committers) =
         tokio::join!(app.source.fetch(&pull.repo, &access, wanted, Some(known_base)), forge.committers(pull));

@@ -49,7 +49,7 @@ async fn job_state(app: &App, job: &Job) -> Result<(), FlowError> {
 /// Compares every forge with what we know.
 pub async fn forges(app: &App) -> Result<(), FlowError> {
     let pulls = app.store.pulls().await?;
-    for (name, connection) in &app.forges {
+    for (name, connection) in app.forges.all().iter() {
         let mut repos = connection.forge.repos().await?;
         for pull in pulls.iter().filter(|pull| pull.key.repo.forge == *name && pull.is_open()) {
             let repo = RepoRef { key: pull.key.repo.clone(), name: pull.repo.clone() };

@@ -6,7 +6,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::domain::ids::JobId;
+use crate::domain::ids::{JobId, Timestamp};
 use crate::domain::job::JobSpec;
 
 /// Marks the key and form of a sealed text, for a later change of either.
@@ -21,7 +21,7 @@ pub struct Vault {
 
 /// A sealed text that cannot be opened: another key, another job, or changed bytes.
 #[derive(Debug, thiserror::Error)]
-#[error("what was kept for this job cannot be opened: it was changed, or sealed with another key")]
+#[error("what was kept cannot be opened: it was changed, or sealed with another key")]
 pub struct NotOurs;
 
 impl Vault {
@@ -32,8 +32,46 @@ impl Vault {
 
     /// Seals bytes that belong to a job.
     pub fn seal(&self, spec: &JobSpec, kind: &str, bytes: &[u8]) -> Vec<u8> {
+        self.seal_bound(&bound_to(spec, kind), bytes)
+    }
+
+    /// Opens what was sealed for this very job.
+    pub fn open(&self, spec: &JobSpec, kind: &str, sealed: &[u8]) -> Result<Vec<u8>, NotOurs> {
+        self.open_bound(&bound_to(spec, kind), sealed)
+    }
+
+    /// Seals bytes of the installation itself, under a name.
+    pub fn seal_kept(&self, name: &str, bytes: &[u8]) -> Vec<u8> {
+        self.seal_bound(&bound(&["installation", name]), bytes)
+    }
+
+    /// Opens what was sealed under this very name.
+    pub fn open_kept(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, NotOurs> {
+        self.open_bound(&bound(&["installation", name]), sealed)
+    }
+
+    /// What a forge carries through a set-up that this session began then; nobody else can make it.
+    pub fn setup_state(&self, session: &str, begun: Timestamp) -> String {
+        format!("{}.{}", begun.0, hex::encode(self.setup_tag(session, begun).finalize().into_bytes()))
+    }
+
+    /// When the set-up of this session began, if the state is of it. In constant time.
+    pub fn setup_begun(&self, session: &str, state: &str) -> Option<Timestamp> {
+        let (begun, tag) = state.split_once('.')?;
+        let begun = Timestamp(begun.parse().ok()?);
+        self.setup_tag(session, begun).verify_slice(&hex::decode(tag).ok()?).ok().map(|()| begun)
+    }
+
+    fn setup_tag(&self, session: &str, begun: Timestamp) -> Hmac<Sha256> {
+        let mut tag = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&derive(&self.key, b"setup"))
+            .expect("HMAC takes a key of any length");
+        tag.update(&bound(&[session, &begun.0.to_string()]));
+        tag
+    }
+
+    fn seal_bound(&self, aad: &[u8], bytes: &[u8]) -> Vec<u8> {
         let nonce = XNonce::generate();
-        let payload = Payload { msg: bytes, aad: &bound_to(spec, kind) };
+        let payload = Payload { msg: bytes, aad };
         let sealed = self.cipher.encrypt(&nonce, payload).expect("sealing fails only for texts of 256 GiB");
         let mut out = vec![FORM];
         out.extend_from_slice(&nonce);
@@ -41,15 +79,14 @@ impl Vault {
         out
     }
 
-    /// Opens what was sealed for this very job.
-    pub fn open(&self, spec: &JobSpec, kind: &str, sealed: &[u8]) -> Result<Vec<u8>, NotOurs> {
+    fn open_bound(&self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, NotOurs> {
         let (form, rest) = sealed.split_first().ok_or(NotOurs)?;
         if *form != FORM || rest.len() < NONCE {
             return Err(NotOurs);
         }
         let (nonce, text) = rest.split_at(NONCE);
         let nonce = XNonce::try_from(nonce).map_err(|_| NotOurs)?;
-        self.cipher.decrypt(&nonce, Payload { msg: text, aad: &bound_to(spec, kind) }).map_err(|_| NotOurs)
+        self.cipher.decrypt(&nonce, Payload { msg: text, aad }).map_err(|_| NotOurs)
     }
 
     /// The token that opens one job.
@@ -86,10 +123,15 @@ fn derive(key: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
     tag.finalize().into_bytes().into()
 }
 
-/// Job, root and commit, with their lengths so that no two bindings read the same.
+/// Job, root and commit.
 fn bound_to(spec: &JobSpec, kind: &str) -> Vec<u8> {
+    bound(&[kind, spec.id.as_str(), &spec.root.to_string(), spec.head.as_str(), spec.tree.as_str()])
+}
+
+/// Parts with their lengths, so that no two bindings read the same.
+fn bound(parts: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
-    for part in [kind, spec.id.as_str(), &spec.root.to_string(), spec.head.as_str(), spec.tree.as_str()] {
+    for part in parts {
         out.extend_from_slice(&(part.len() as u64).to_be_bytes());
         out.extend_from_slice(part.as_bytes());
     }
@@ -137,6 +179,29 @@ mod tests {
         assert!(vault.open(&spec("a"), "plan", &changed).is_err());
         assert!(vault.open(&spec("a"), "plan", &[]).is_err());
         assert!(!sealed.windows(6).any(|window| window == b"secret"));
+    }
+
+    #[test]
+    fn what_the_installation_keeps_opens_under_its_own_name_only() {
+        let vault = Vault::new([7; 32]);
+        let sealed = vault.seal_kept("app:github", b"secret");
+        assert_eq!(vault.open_kept("app:github", &sealed).expect("opens"), b"secret");
+        assert!(vault.open_kept("app:gitlab", &sealed).is_err());
+        assert!(vault.open(&spec("app:github"), "installation", &sealed).is_err());
+        assert!(Vault::new([8; 32]).open_kept("app:github", &sealed).is_err());
+    }
+
+    #[test]
+    fn a_state_is_of_one_session_one_time_and_one_installation() {
+        let vault = Vault::new([7; 32]);
+        let state = vault.setup_state("session", Timestamp(5));
+        assert_eq!(vault.setup_begun("session", &state), Some(Timestamp(5)));
+        assert_eq!(vault.setup_begun("other", &state), None);
+        assert_eq!(vault.setup_begun("session", &state.replacen('5', "6", 1)), None);
+        assert_eq!(Vault::new([8; 32]).setup_begun("session", &state), None);
+        for nonsense in ["", ".", "5", "5.", "5.zz", "x.00"] {
+            assert_eq!(vault.setup_begun("session", nonsense), None, "{nonsense}");
+        }
     }
 
     #[test]

@@ -16,6 +16,22 @@ fn read(text: &str, env: &[(&str, &str)]) -> Result<Settings, Vec<Problem>> {
     parse(text, &env, &file, 4)
 }
 
+fn identity(settings: &Settings) -> &GitHubIdentity {
+    settings.github.identity.as_ref().expect("an identity")
+}
+
+#[test]
+fn without_any_part_of_an_app_one_is_made_in_the_browser() {
+    for (text, env) in
+        [("", vec![]), ("[github]\nurl = \"https://host/api/v3\"\n", vec![("TIDEGATE_GITHUB_TOKEN", "")])]
+    {
+        assert!(read(text, &env).expect("valid").github.identity.is_none(), "{text}");
+    }
+    for part in ["app_id = 7", "token = \"t\"", "webhook_secret = \"w\"", "private_key_file = \"key.pem\""] {
+        assert!(read(&format!("[github]\n{part}\n"), &[]).is_err(), "{part} alone is half an App");
+    }
+}
+
 #[test]
 fn the_least_that_starts_has_the_defaults() {
     let settings = read(LEAST, &[]).expect("enough");
@@ -39,10 +55,10 @@ fn the_environment_wins_and_secrets_come_from_files() {
     ];
     let settings = read(toml, &env).expect("valid");
     assert_eq!(settings.listen.port(), 2);
-    assert_eq!(settings.github.webhook_secret.expose_secret(), "from a file");
+    assert_eq!(identity(&settings).webhook_secret.expose_secret(), "from a file");
     assert_eq!(settings.executor.env, ["AWS_*", "TF_VAR_x"]);
     assert_eq!(settings.executor.heartbeat_timeout, Duration::from_secs(90));
-    assert!(matches!(settings.github.auth, GitHubAuth::App { id: 7, .. }));
+    assert!(matches!(identity(&settings).auth, GitHubAuth::App { id: 7, .. }));
     assert!(!format!("{settings:?}").contains("BEGIN"), "secrets stay out of what is printed");
 }
 

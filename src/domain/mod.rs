@@ -30,5 +30,6 @@ pub mod reply;
 pub mod report;
 pub mod rollout;
 pub mod secret;
+pub mod setup;
 pub mod tool;
 pub mod tree;

@@ -19,6 +19,11 @@ impl Pages {
         Self { base: base.trim_end_matches('/').to_owned(), key: key.to_vec() }
     }
 
+    /// The server's public address, without a slash at the end.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The address of a rollout's page.
     pub fn rollout(&self, id: &RolloutId) -> String {
         format!("{}/r/{id}?k={}", self.base, self.key_of(id))

@@ -25,11 +25,13 @@ mod paging;
 mod people;
 mod pulls;
 mod refusal;
+mod registration;
 mod repos;
 mod request;
 mod wire;
 
 pub use delivery::EVENTS;
+pub use registration::{GitHubPlace, Registrar};
 
 use access::Access;
 use identity::Identity;

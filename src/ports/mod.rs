@@ -4,5 +4,7 @@
 pub mod clock;
 pub mod executor;
 pub mod forge;
+pub mod kept;
+pub mod registration;
 pub mod source;
 pub mod store;

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::apps;
 use super::auth::{Token, Who, mint};
 use super::http::{Call, Reply};
 use super::refusal::{Answer, Refusal};
@@ -41,7 +42,7 @@ impl Desk<'_> {
 pub fn serve(world: &World, call: &Call) -> Answer<Reply> {
     let parts: Vec<&str> = call.parts.iter().map(String::as_str).collect();
     let mut state = world.lock();
-    let who = Who::read(&state, call.header("authorization"))?;
+    let who = apps::admit(&state, Who::read(&state, call.header("authorization"))?)?;
     if let ["repos", owner, name, rest @ ..] = parts.as_slice() {
         if matches!(who, Who::App) && rest != ["installation"] {
             return Err(Refusal::new(401, "A JSON web token could not be decoded"));
@@ -56,6 +57,7 @@ pub fn serve(world: &World, call: &Call) -> Answer<Reply> {
     }
     match (call.method.as_str(), parts.as_slice()) {
         ("GET", ["app" | "installation", ..]) | ("POST", ["app", ..]) => of_app(&mut state, call, &who, &parts),
+        ("POST", ["app-manifests", code, "conversions"]) => apps::convert(&mut state, call, code),
         ("POST", ["graphql"]) => graphql(&mut state, call, &who),
         ("GET", _) => around(&state, call, &who, &parts),
         _ => Err(Refusal::not_found()),
@@ -66,7 +68,8 @@ fn installation(who: &Who, state: &State, call: &Call) -> Answer<Reply> {
     if !matches!(who, Who::App) {
         return Err(Refusal::new(401, "A JSON web token could not be decoded"));
     }
-    Ok(Reply::json(200, &shape::installation(state, &call.base)))
+    let one = apps::installations(state, call).pop().ok_or_else(Refusal::not_found)?;
+    Ok(Reply::json(200, &one))
 }
 
 fn in_repo(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
@@ -119,7 +122,7 @@ fn of_app(state: &mut State, call: &Call, who: &Who, parts: &[&str]) -> Answer<R
     let id = INSTALLATION_ID.to_string();
     match (call.method.as_str(), parts) {
         ("GET", ["app"]) => Ok(Reply::json(200, &shape::app(state, &call.base))),
-        ("GET", ["app", "installations"]) => Ok(call.page(vec![shape::installation(state, &call.base)], None)),
+        ("GET", ["app", "installations"]) => Ok(call.page(apps::installations(state, call), None)),
         ("GET", ["app", "installations", one]) if *one == id => installation(who, state, call),
         ("POST", ["app", "installations", one, "access_tokens"]) if *one == id => token(state, call),
         ("GET", ["app", "hook", "deliveries"]) => {

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::faults::Fault;
 use super::refusal::{Answer, Refusal};
@@ -63,7 +64,7 @@ impl Call {
         let page = self.number("page", 1).max(1);
         let total = items.len();
         let last = total.div_ceil(size).max(1);
-        let shown: Vec<Value> = items.into_iter().skip((page - 1) * size).take(size).collect();
+        let shown: Vec<Value> = items.into_iter().skip((page - 1).saturating_mul(size)).take(size).collect();
         let body = match key {
             Some(key) => json!({"total_count": total, key: shown}),
             None => Value::Array(shown),
@@ -109,6 +110,16 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
             .with("content-type", "application/json; charset=utf-8")
     }
+    /// With a tag of what it says, or, when the client has exactly this, without a body: 304, as GitHub answers a conditional read.
+    fn unless_known(self, known: Option<&str>) -> Self {
+        if self.status != 200 || self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("etag")) {
+            return self;
+        }
+        let tag = format!("W/\"{}\"", hex::encode(Sha256::digest(&self.body)));
+        let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+        let is_known = known.is_some_and(|tags| tags.split(',').any(|one| bare(one) == bare(&tag)));
+        if is_known { Self::empty(304).with("etag", &tag) } else { self.with("etag", &tag) }
+    }
     /// An answer without a body.
     pub fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
@@ -133,7 +144,8 @@ impl From<Refusal> for Reply {
 
 /// Answers everything: API, git and pages.
 pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) -> Response<Body> {
-    let call = match take_apart(request).await {
+    let scheme = world.scheme();
+    let call = match take_apart(request, scheme).await {
         Ok(call) => call,
         Err(refusal) => return finish(Reply::from(refusal)),
     };
@@ -149,9 +161,11 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
     if let Some(Fault::Answer(status, body)) = &fault {
         return finish(Reply::json(*status, body));
     }
+    let known = call.headers.get("if-none-match").and_then(|tags| tags.to_str().ok()).map(str::to_owned);
+    let known = known.filter(|_| call.method == "GET");
     // Git and the lock may block, so the work leaves the async threads.
     let work = tokio::task::spawn_blocking(move || route(&world, &call)).await;
-    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));
+    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error"))).unless_known(known.as_deref());
     match fault {
         Some(Fault::AfterEffect(status)) => finish(Reply::from(Refusal::new(status, "Server Error"))),
         Some(Fault::Reset) => reset(),
@@ -196,11 +210,11 @@ fn finish(reply: Reply) -> Response<Body> {
     })
 }
 
-async fn take_apart(request: Request<Body>) -> Answer<Call> {
+async fn take_apart(request: Request<Body>, scheme: &str) -> Answer<Call> {
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, BODY_LIMIT).await.map_err(|_| Refusal::new(413, "Payload Too Large"))?;
     let host = head.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1");
-    let scheme = head.headers.get("x-forwarded-proto").and_then(|scheme| scheme.to_str().ok()).unwrap_or("http");
+    let scheme = head.headers.get("x-forwarded-proto").and_then(|scheme| scheme.to_str().ok()).unwrap_or(scheme);
     let full = head.uri.path();
     let (prefix, path) = ["/api/v3", "/api"]
         .iter()
@@ -208,11 +222,11 @@ async fn take_apart(request: Request<Body>) -> Answer<Call> {
         .unwrap_or(("", full));
     let raw_query = head.uri.query().unwrap_or("").to_owned();
     let html = format!("{scheme}://{}", host.strip_prefix("api.").unwrap_or(host));
-    let decode = |part: &str| percent(part);
     let api = format!("{scheme}://{host}{prefix}");
     Ok(Call {
         method: head.method.as_str().to_owned(),
-        parts: path.split('/').filter(|part| !part.is_empty()).map(decode).collect(),
+        // An escaped slash divides as well: some clients escape those of refs and paths, and no other parameter may have one.
+        parts: percent(path).split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         path: path.to_owned(),
         query: url::form_urlencoded::parse(raw_query.as_bytes()).into_owned().collect(),
         headers: head.headers,
@@ -260,8 +274,12 @@ mod tests {
     #[test]
     fn pages_are_cut_and_linked() {
         let items: Vec<Value> = (0..250).map(|n| json!(n)).collect();
-        for (query, len, next) in [("", 30, Some(2)), ("per_page=300", 100, Some(2)), ("per_page=100&page=3", 50, None)]
-        {
+        for (query, len, next) in [
+            ("", 30, Some(2)),
+            ("per_page=300", 100, Some(2)),
+            ("per_page=100&page=3", 50, None),
+            ("per_page=100&page=9223372036854775807", 0, None),
+        ] {
             let reply = call(query).page(items.clone(), None);
             let shown: Vec<Value> = serde_json::from_slice(&reply.body).unwrap();
             assert_eq!(shown.len(), len, "{query}");

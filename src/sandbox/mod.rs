@@ -4,6 +4,7 @@
 
 pub mod act;
 mod api;
+pub mod apps;
 pub mod auth;
 pub mod faults;
 pub mod git;
@@ -13,6 +14,7 @@ mod pages;
 pub mod refusal;
 mod shape;
 mod smart;
+pub mod tls;
 pub mod world;
 
 use std::net::SocketAddr;
@@ -26,6 +28,7 @@ pub use act::talk::Verdict;
 pub use faults::{Fault, Faults};
 pub use hooks::{Delivery, Hooks};
 pub use refusal::{Answer, Refusal};
+pub use tls::Identity;
 pub use world::{CheckRun, Comment, Origin, Protection, Pull, PullState, Reaction, Role, Status, Visibility};
 
 use world::{APP_ID, INSTALLATION_ID, Kind, World};
@@ -37,12 +40,30 @@ pub struct SandboxConfig {
     pub data_dir: PathBuf,
     /// Where to listen; port 0 picks a free one.
     pub listen: SocketAddr,
+    /// What it speaks.
+    pub wire: Wire,
+}
+
+/// What the sandbox speaks on its one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// HTTP.
+    #[default]
+    Plain,
+    /// HTTPS only, as this one. Its addresses then say `localhost`, which certificates can name.
+    Tls(Identity),
 }
 
 impl SandboxConfig {
     /// On a free port of this machine.
     pub fn local(data_dir: impl Into<PathBuf>) -> Self {
-        Self { data_dir: data_dir.into(), listen: SocketAddr::from(([127, 0, 0, 1], 0)) }
+        Self { data_dir: data_dir.into(), listen: SocketAddr::from(([127, 0, 0, 1], 0)), wire: Wire::Plain }
+    }
+}
+
+async fn answer<L: axum::serve::Listener<Addr = SocketAddr>>(listener: L, router: axum::Router) {
+    if let Err(error) = axum::serve(listener, router).await {
+        tracing::error!(%error, "the sandbox stopped");
     }
 }
 
@@ -82,16 +103,19 @@ impl Sandbox {
         rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
         std::fs::create_dir_all(&config.data_dir)?;
         let listener = tokio::net::TcpListener::bind(config.listen).await?;
-        let url = format!("http://{}", listener.local_addr()?);
+        let local = listener.local_addr()?;
+        let url = match &config.wire {
+            Wire::Plain => format!("http://{local}"),
+            Wire::Tls(_) => format!("https://localhost:{}", local.port()),
+        };
         let world = Arc::new(World::new(config.data_dir, url.clone()));
         let router = axum::Router::new().fallback(http::serve).with_state(Arc::clone(&world));
         let client = reqwest::Client::builder().no_proxy().build().map_err(std::io::Error::other)?;
         let sender = tokio::spawn(Arc::clone(&world.hooks).run(client));
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!(%error, "the sandbox stopped");
-            }
-        });
+        let server = match &config.wire {
+            Wire::Plain => tokio::spawn(answer(listener, router)),
+            Wire::Tls(identity) => tokio::spawn(answer(tls::TlsListener::over(listener, identity)?, router)),
+        };
         Ok(Self { world, url, tasks: vec![sender, server] })
     }
 
@@ -136,6 +160,19 @@ impl Sandbox {
     pub fn set_hook(&self, url: &str, secret: &str) {
         self.world.hooks.set(url, secret);
         self.world.lock().ping();
+    }
+
+    /// As if nobody had made the App yet: it is made from a manifest, and then installed.
+    pub fn forget_app(&self) {
+        self.world.lock().apps.standing = apps::Standing::Unknown;
+    }
+    /// Lets every code of an App that was made grow too old.
+    pub fn age_codes(&self) {
+        self.world.lock().apps.age();
+    }
+    /// What signs webhooks since the App was made from a manifest.
+    pub fn made_secret(&self) -> Option<String> {
+        self.world.lock().apps.secret.clone()
     }
 
     /// Makes a person.

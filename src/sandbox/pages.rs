@@ -9,20 +9,33 @@ use super::http::{Call, Reply};
 use super::refusal::{Answer, Refusal};
 use super::world::{PullState, Role, State, World};
 
+mod apps;
 mod markdown;
 mod talk;
 mod view;
 
 use view::{FilesPage, HomePage, PullPage, RepoPage, RunPage, Shell, TextPage};
 
-const API_WORDS: [&str; 10] =
-    ["repos", "user", "users", "app", "apps", "orgs", "installation", "rate_limit", "graphql", "search"];
+const API_WORDS: [&str; 11] = [
+    "app-manifests",
+    "repos",
+    "user",
+    "users",
+    "app",
+    "apps",
+    "orgs",
+    "installation",
+    "rate_limit",
+    "graphql",
+    "search",
+];
 
 /// Whether a call wants a page.
 pub fn fits(call: &Call) -> bool {
     let plain = !call.base.api.ends_with("/api/v3") && !call.base.api.ends_with("/api");
     match call.parts.first() {
         None => plain && call.header("accept").is_some_and(|kinds| kinds.contains("text/html")),
+        Some(_) if apps::fits(&call.parts) => plain,
         Some(first) => plain && !API_WORDS.contains(&first.as_str()),
     }
 }
@@ -33,6 +46,7 @@ pub fn serve(world: &World, call: &Call) -> Reply {
     let shell = Shell::new(&state, call);
     let parts: Vec<&str> = call.parts.iter().map(String::as_str).collect();
     let answer = match call.method.as_str() {
+        _ if apps::fits(&call.parts) => apps::serve(&mut state, call, &shell, &parts),
         "POST" => post(&mut state, call, &shell, &parts),
         _ => get(&mut state, call, &shell, &parts),
     };

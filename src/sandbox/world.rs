@@ -346,6 +346,8 @@ pub struct State {
     pub repos: BTreeMap<String, Repo>,
     /// Members by `org/slug`.
     pub teams: BTreeMap<String, BTreeSet<String>>,
+    /// The App.
+    pub apps: super::apps::Apps,
     /// Tokens and what they open.
     pub tokens: BTreeMap<String, super::auth::Token>,
     /// Where webhooks go.
@@ -426,12 +428,17 @@ impl World {
             accounts: BTreeMap::new(),
             repos: BTreeMap::new(),
             teams: BTreeMap::new(),
+            apps: super::apps::Apps::default(),
             tokens: BTreeMap::new(),
             hooks: Arc::clone(&hooks),
             home,
         };
         state.add_account(BOT, Kind::Bot);
         Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir, heard: Mutex::default() }
+    }
+    /// What its port speaks.
+    pub fn scheme(&self) -> &'static str {
+        if self.lock().home.starts_with("https:") { "https" } else { "http" }
     }
     /// Keeps a written request, when somebody wants them.
     pub fn hear(&self, method: &str, path: &str, body: &[u8]) {

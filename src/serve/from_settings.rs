@@ -12,8 +12,9 @@ use secrecy::ExposeSecret;
 
 use super::Parts;
 use crate::app::Limits;
-use crate::config::{Executor, GitHubAuth as AuthSettings, Settings};
-use crate::forge::github::{GitHubAuth, GitHubConfig};
+use crate::app::setup::FORGE;
+use crate::config::{Executor, GitHub as GitHubSettings, GitHubAuth as AuthSettings, GitHubIdentity, Settings};
+use crate::forge::github::{GitHubAuth, GitHubConfig, GitHubPlace};
 use crate::ports::clock::SystemClock;
 
 /// Edits of one comment keep this distance: GitHub counts writes against a secondary limit.
@@ -23,32 +24,14 @@ const SWEEP_MS: i64 = 60_000;
 
 /// The parts of the server that these settings describe. `program` is our own executable.
 pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String, String>) -> Result<Parts> {
-    std::fs::create_dir_all(&settings.data_dir)
-        .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
-    let key = match &settings.encryption_key {
-        Some(key) => *key.expose_secret(),
-        None => generated_key(&settings.data_dir)?,
-    };
+    let key = key(&settings)?;
     let heartbeat_timeout_ms = i64::try_from(settings.executor.heartbeat_timeout.as_millis()).unwrap_or(i64::MAX);
-    let auth = match settings.github.auth {
-        AuthSettings::App { id, private_key } => GitHubAuth::App { id, private_key_pem: private_key },
-        AuthSettings::Token(token) => GitHubAuth::Token(token),
-    };
     Ok(Parts {
         listen: settings.listen,
         url: Some(settings.url.to_string()),
         store: Some(settings.store.expose_secret().to_owned()),
         key,
-        forges: vec![(
-            "github".to_owned(),
-            GitHubConfig {
-                api_url: settings.github.url.to_string(),
-                web_url: Some(settings.github.web_url.to_string()),
-                auth,
-                webhook_secret: settings.github.webhook_secret,
-                forge: "github".to_owned(),
-            },
-        )],
+        forges: forges(settings.github),
         program,
         parallelism: settings.executor.parallelism,
         job_environment: job_environment(&settings.executor, &settings.data_dir, environment)?,
@@ -64,6 +47,50 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         decorate: None,
         data_dir: settings.data_dir,
     })
+}
+
+/// The installation's key: the one in the settings, or the one in the data folder, made when there is none.
+pub fn key(settings: &Settings) -> Result<[u8; 32]> {
+    std::fs::create_dir_all(&settings.data_dir)
+        .with_context(|| format!("the data folder {} cannot be made", settings.data_dir.display()))?;
+    match existing_key(settings)? {
+        Some(key) => Ok(key),
+        None => generated_key(&settings.data_dir),
+    }
+}
+
+/// The installation's key, where there is one already.
+pub fn existing_key(settings: &Settings) -> Result<Option<[u8; 32]>> {
+    match &settings.encryption_key {
+        Some(key) => Ok(Some(*key.expose_secret())),
+        None if key_file(&settings.data_dir).exists() => generated_key(&settings.data_dir).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn key_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys/encryption")
+}
+
+/// Where an App of this server is, or will be.
+pub fn place(github: &GitHubSettings) -> GitHubPlace {
+    GitHubPlace { api_url: github.url.to_string(), web_url: github.web_url.to_string(), forge: FORGE.to_owned() }
+}
+
+/// The forge, when the settings say who we are on it.
+fn forges(github: GitHubSettings) -> Vec<(String, GitHubConfig)> {
+    let GitHubPlace { api_url, web_url, forge } = place(&github);
+    let connect = |identity: GitHubIdentity| GitHubConfig {
+        api_url,
+        web_url: Some(web_url),
+        auth: match identity.auth {
+            AuthSettings::App { id, private_key } => GitHubAuth::App { id, private_key_pem: private_key },
+            AuthSettings::Token(token) => GitHubAuth::Token(token),
+        },
+        webhook_secret: identity.webhook_secret,
+        forge,
+    };
+    github.identity.map(|identity| (FORGE.to_owned(), connect(identity))).into_iter().collect()
 }
 
 /// What jobs see: the variables that the settings name, and a `PATH` that begins with the tools that they name.
@@ -106,7 +133,7 @@ fn job_environment(
 /// The key in the data folder, made at the first start. Whoever backs up the database must keep it as well, elsewhere.
 fn generated_key(data_dir: &Path) -> Result<[u8; 32]> {
     let folder = data_dir.join("keys");
-    let file = folder.join("encryption");
+    let file = key_file(data_dir);
     if file.exists() {
         let text = std::fs::read_to_string(&file)?;
         let bytes = hex::decode(text.trim()).with_context(|| format!("{} is no key", file.display()))?;

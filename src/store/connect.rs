@@ -1,5 +1,6 @@
 //! Opening the database: which engine, its pool, its pragmas and its migrations. It knows no table.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -34,11 +35,24 @@ const PRAGMAS: &[&str] = &[
 
 /// Opens the pool and brings the schema up to date.
 pub(super) async fn connect(url: &str) -> Result<(AnyPool, Engine), StoreError> {
+    let (pool, engine) = reach(url).await?;
+    migrator().run(&pool).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+    Ok((pool, engine))
+}
+
+/// The file of a SQLite database.
+pub(super) fn file_of(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:").filter(|_| !url.contains(":memory:"))?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    Some(PathBuf::from(path.split('?').next().unwrap_or(path)))
+}
+
+/// Opens the pool.
+pub(super) async fn reach(url: &str) -> Result<(AnyPool, Engine), StoreError> {
     sqlx::any::install_default_drivers();
     let engine = if url.starts_with("sqlite:") { Engine::Sqlite } else { Engine::Postgres };
     let options = AnyConnectOptions::from_str(url).map_err(rows::failed)?;
     let pool = pool_options(url, engine).connect_with(options).await.map_err(rows::failed)?;
-    migrator().run(&pool).await.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
     Ok((pool, engine))
 }
 
@@ -68,5 +82,9 @@ fn pool_options(url: &str, engine: Engine) -> AnyPoolOptions {
 /// The schema; a migration that was released is never edited, only followed by another.
 fn migrator() -> Migrator {
     let start = include_str!("../../migrations/0001_start.sql").into_sql_str();
-    Migrator::with_migrations(vec![Migration::new(1, "start".into(), MigrationType::Simple, start, false)])
+    let kept = include_str!("../../migrations/0002_kept.sql").into_sql_str();
+    Migrator::with_migrations(vec![
+        Migration::new(1, "start".into(), MigrationType::Simple, start, false),
+        Migration::new(2, "kept".into(), MigrationType::Simple, kept, false),
+    ])
 }

@@ -22,6 +22,7 @@ mod connect;
 mod effects;
 mod events;
 mod jobs;
+mod kept;
 mod rows;
 mod sql;
 mod turn;
@@ -56,6 +57,15 @@ impl SqlStore {
         let url = &creating(url);
         let (pool, engine) = connect::connect(url).await?;
         Ok(Self { pool, engine, writer: Mutex::new(()) })
+    }
+
+    /// Opens it without a change: no file is made, and the schema stays as it is. `None` where there is no file yet.
+    pub async fn open_as_it_is(url: &str) -> Result<Option<Self>, StoreError> {
+        if connect::file_of(url).is_some_and(|file| !file.exists()) {
+            return Ok(None);
+        }
+        let (pool, engine) = connect::reach(url).await?;
+        Ok(Some(Self { pool, engine, writer: Mutex::new(()) }))
     }
 
     /// Whether the database answers.

@@ -98,6 +98,13 @@ statements! {
         ON CONFLICT (job, kind) DO UPDATE SET bytes = excluded.bytes";
     BLOB = "SELECT bytes FROM job_blobs WHERE job = $1 AND kind = $2";
 
+    KEPT = "SELECT sealed FROM kept WHERE name = $1";
+    KEEP = "INSERT INTO kept (name, sealed, written) VALUES ($1, $2, $3) \
+        ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, written = excluded.written";
+    KEEP_FIRST = "INSERT INTO kept (name, sealed, written) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
+    FORGET = "DELETE FROM kept WHERE name = $1";
+    LAST_DELIVERY = "SELECT name, received FROM deliveries WHERE forge = $1 ORDER BY received DESC LIMIT 1";
+
     SWEEP_EVENTS = "DELETE FROM events WHERE state <> 'open' AND queued < $1";
     /// A slot with a receipt stays: without it the next content would be a second comment or check.
     SWEEP_EFFECTS = "DELETE FROM effects WHERE state <> 'open' AND receipt IS NULL AND changed < $1";

@@ -11,7 +11,8 @@ use crate::app::intake::{self, IntakeError};
 use crate::ports::forge::HookError;
 use crate::ports::store::Accepted;
 
-/// 202 for a new delivery, 200 for one that we have; 400 and 401 for what is none of the forge's; 503 when it could not be stored.
+/// 202 for a new delivery, 200 for one that we have; 400 and 401 for what is none of the forge's; 503 when it could not be stored, or when
+/// no forge is set up.
 pub(super) async fn receive(
     State(app): State<Arc<App>>,
     Path(forge): Path<String>,
@@ -26,7 +27,7 @@ pub(super) async fn receive(
                 IntakeError::Hook(HookError::Forged) => StatusCode::UNAUTHORIZED,
                 IntakeError::Hook(_) => StatusCode::BAD_REQUEST,
                 IntakeError::UnknownForge(_) => StatusCode::NOT_FOUND,
-                IntakeError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+                IntakeError::Store(_) | IntakeError::NotSetUp => StatusCode::SERVICE_UNAVAILABLE,
             };
             // Anybody can send this: its words are quoted, so that they can forge no line of the log.
             tracing::warn!(?forge, %status, error = ?error.to_string(), "delivery refused");

@@ -12,16 +12,18 @@ use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 
 use crate::app::App;
+use crate::app::setup::Setup;
 
 mod hook;
 mod jobs;
 mod pages;
+mod setup;
 
 /// Saved plans and their JSON.
 const UPLOAD_LIMIT: usize = 512 << 20;
 
-/// All routes. A webhook may have `webhook_bytes`.
-pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
+/// All routes. A webhook may have `webhook_bytes`. Without a set-up the settings say who we are.
+pub fn router(app: Arc<App>, webhook_bytes: usize, setup: Option<Arc<Setup>>) -> Router {
     let hooks =
         Router::new().route("/webhooks/{forge}", post(hook::receive)).layer(DefaultBodyLimit::max(webhook_bytes));
     let jobs = Router::new()
@@ -41,11 +43,15 @@ pub fn router(app: Arc<App>, webhook_bytes: usize) -> Router {
         .route("/r/{id}", get(pages::rollout))
         .route("/r/{id}/report.json", get(pages::report))
         .route("/r/{id}/log/{job}", get(pages::log));
-    hooks.merge(jobs).merge(pages).fallback(pages::nothing).layer(map_response(guard)).with_state(app)
+    let setup = match setup {
+        Some(setup) => setup::routes(setup),
+        None => setup::closed(),
+    };
+    hooks.merge(jobs).merge(pages).fallback(pages::nothing).with_state(app).merge(setup).layer(map_response(guard))
 }
 
 /// What a browser may do with an answer: show it, and nothing else. The address of a page holds its key, so it is sent to
-/// nobody, and kept by no cache.
+/// nobody, and kept by no cache. A page that needs to be allowed more says so itself.
 async fn guard(mut response: Response) -> Response {
     for (name, value) in [
         (
@@ -57,7 +63,7 @@ async fn guard(mut response: Response) -> Response {
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-store"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 mod beside;
 mod jobs;
+mod kept;
 mod outbox;
 
 pub use beside::*;
 pub use jobs::*;
+pub use kept::*;
 pub use outbox::*;
 
 use tidegate::domain::config::ToolKind;
@@ -32,7 +34,8 @@ macro_rules! store_contract {
             skips_what_is_done_already, waits_as_told, never_waits_longer_for_each_edit, gives_a_job_to_one_process,
             ends_a_job_once, keeps_logs_once, keeps_binaries, keeps_the_ledger, sweeps_what_is_over,
             finds_pulls_by_the_states_they_have_to_do_with, finds_open_pulls_of_a_repository,
-            finds_readers_in_other_repositories, looks_again_at_reads_after_a_push);
+            finds_readers_in_other_repositories, looks_again_at_reads_after_a_push,
+            keeps_what_the_installation_has, knows_the_newest_delivery_of_a_forge);
     };
     (@ $open:path; $($name:ident),*) => {
         $(

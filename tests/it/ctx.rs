@@ -462,7 +462,7 @@ impl Drop for Ctx {
 
 /// A loopback address of this world alone: nobody takes its port while its server is down. Elsewhere than on Linux there
 /// is only one.
-fn own_address() -> SocketAddr {
+pub fn own_address() -> SocketAddr {
     let own = |_| rand::random_range(1..=254);
     let [a, b, c] = if cfg!(target_os = "linux") { [0, 1, 2].map(own) } else { [0, 0, 1] };
     SocketAddr::from(([127, a, b, c], 0))

@@ -15,6 +15,7 @@ mod peril;
 mod runner;
 mod sandbox;
 mod serve;
+mod setup;
 mod source;
 mod store;
 mod stories;

@@ -13,7 +13,9 @@ use octocrab::params::checks::{CheckRunConclusion, CheckRunStatus};
 use serde_json::{Value, json};
 use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, SandboxConfig, Verdict, Visibility};
 
+mod apps;
 mod contract;
+mod tls;
 
 const REPO: &str = "acme/infra";
 

@@ -256,7 +256,7 @@ fn account_of(name: &str) -> String {
     name.split_once('/').map_or(name, |(owner, _)| owner).to_lowercase()
 }
 
-fn api_root(text: &str) -> Result<Url, SetupError> {
+pub(super) fn api_root(text: &str) -> Result<Url, SetupError> {
     let bad = |why: &str| SetupError::Url { url: text.to_owned(), why: why.to_owned() };
     let root = Url::parse(text.trim_end_matches('/')).map_err(|error| bad(&error.to_string()))?;
     if !matches!(root.scheme(), "http" | "https") || !root.has_host() {
@@ -269,7 +269,7 @@ fn api_root(text: &str) -> Result<Url, SetupError> {
 }
 
 /// octocrab is compiled without its retries, which would send a POST again; it has no time-outs unless told.
-fn builder(root: &Url) -> Result<Builder, SetupError> {
+pub(super) fn builder(root: &Url) -> Result<Builder, SetupError> {
     let builder = Octocrab::builder()
         .set_connect_timeout(Some(CONNECT))
         .set_read_timeout(Some(READ_OR_WRITE))
@@ -277,14 +277,14 @@ fn builder(root: &Url) -> Result<Builder, SetupError> {
     builder.base_uri(root.as_str()).map_err(|error| client_error(&error))
 }
 
-type Builder = octocrab::OctocrabBuilder<
+pub(super) type Builder = octocrab::OctocrabBuilder<
     octocrab::NoSvc,
     octocrab::DefaultOctocrabBuilderConfig,
     octocrab::NoAuth,
     octocrab::NotLayerReady,
 >;
 
-fn client_error(error: &octocrab::Error) -> SetupError {
+pub(super) fn client_error(error: &octocrab::Error) -> SetupError {
     SetupError::Client(error.to_string())
 }
 

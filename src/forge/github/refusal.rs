@@ -19,7 +19,7 @@ pub(super) fn refusal(ask: &Ask, answer: &Answer) -> ForgeError {
     if let Some(wait_ms) = limit(answer, &said) {
         return ForgeError::RateLimited { wait_ms };
     }
-    let text = format!("{} {}: {} {said}", ask.method, ask.path, answer.status.as_u16());
+    let text = format!("{} {}: {} {said}", ask.method, ask.shown(), answer.status.as_u16());
     let lower = said.to_ascii_lowercase();
     match answer.status {
         StatusCode::FORBIDDEN if lower.contains("suspended") => return ForgeError::Suspended(text),

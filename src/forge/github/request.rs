@@ -54,6 +54,13 @@ impl Ask {
     }
 }
 
+impl Ask {
+    /// The path for logs and errors: a code that is worth an App's keys is left out.
+    pub fn shown(&self) -> &str {
+        if self.path.starts_with("/app-manifests/") { "/app-manifests/…/conversions" } else { &self.path }
+    }
+}
+
 /// What GitHub said.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
@@ -83,7 +90,9 @@ impl Answer {
         }
         Err(ForgeError::NotFound(format!(
             "{} {}: {} instead of 201; did the repository move?",
-            ask.method, ask.path, self.status
+            ask.method,
+            ask.shown(),
+            self.status
         )))
     }
 }
@@ -91,12 +100,12 @@ impl Answer {
 /// Sends once, with whatever credential `crab` has.
 pub(super) async fn send(crab: &Octocrab, ask: &Ask) -> Result<Answer, ForgeError> {
     let unavailable =
-        |why: &dyn std::fmt::Display| ForgeError::Unavailable(format!("{} {}: {why}", ask.method, ask.path));
+        |why: &dyn std::fmt::Display| ForgeError::Unavailable(format!("{} {}: {why}", ask.method, ask.shown()));
     let answer = tokio::time::timeout(WHOLE_CALL, exchange(crab, ask))
         .await
         .map_err(|_| unavailable(&"no answer within a minute"))?
         .map_err(|error| unavailable(&reason(&error)))?;
-    tracing::debug!(method = %ask.method, path = %ask.path, status = answer.status.as_u16(), "github");
+    tracing::debug!(method = %ask.method, path = ask.shown(), status = answer.status.as_u16(), "github");
     Ok(answer)
 }
 

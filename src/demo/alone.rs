@@ -1,0 +1,118 @@
+//! `tidegate sandbox`: the small forge alone, for other clients: people with tokens, an App, the sample repository, webhooks to an
+//! address of choice. It plans and applies nothing.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::{APPROVER, AUTHOR, READER, REPO, refused, sample};
+use crate::sandbox::{Identity, Role, Sandbox, SandboxConfig, Wire};
+
+/// How to run the sandbox alone.
+#[derive(Clone, Debug)]
+pub struct Alone {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where its repositories and `sandbox.json` go; by default a temporary folder.
+    pub data: Option<PathBuf>,
+    /// Plain or TLS.
+    pub encryption: Encryption,
+    /// Where its webhooks go, and what signs them; nowhere without one.
+    pub hook: Option<Hook>,
+}
+
+/// Plain or TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// HTTP.
+    Plain,
+    /// HTTPS with a certificate that is made in the data folder.
+    Made,
+    /// HTTPS with this one.
+    Given(Identity),
+}
+
+/// A receiver of webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// Its address.
+    pub url: String,
+    /// The secret of the signatures; the sandbox's own when it is not given.
+    pub secret: Option<String>,
+}
+
+/// A sandbox that runs alone.
+pub struct Standing {
+    /// The forge.
+    pub sandbox: Sandbox,
+    /// Everything that a client needs, as `sandbox.json` has it.
+    pub facts: serde_json::Value,
+}
+
+/// Starts the sandbox in `data`, which is there, and writes `sandbox.json` into it.
+pub async fn start(options: &Alone, data: &Path) -> Result<Standing> {
+    let wire = match &options.encryption {
+        Encryption::Plain => Wire::Plain,
+        Encryption::Given(identity) => Wire::Tls(identity.clone()),
+        Encryption::Made => {
+            Wire::Tls(Identity::made_in(&data.join("tls")).context("a certificate for TLS cannot be made")?)
+        }
+    };
+    let config = SandboxConfig { data_dir: data.join("forge"), listen: options.listen, wire: wire.clone() };
+    let sandbox = Sandbox::start(config)
+        .await
+        .with_context(|| format!("the sandbox forge cannot start on {}", options.listen))?;
+    seed(&sandbox, data)?;
+    let app = sandbox.app_credentials();
+    let secret = options.hook.as_ref().and_then(|hook| hook.secret.clone()).unwrap_or(app.webhook_secret.to_owned());
+    let key = data.join("app.pem");
+    std::fs::write(&key, app.private_key)?;
+    let tokens: serde_json::Map<String, serde_json::Value> =
+        [AUTHOR, APPROVER, READER].iter().map(|login| ((*login).to_owned(), sandbox.token_for(login).into())).collect();
+    let facts = json!({
+        "url": sandbox.url(),
+        "repository": REPO,
+        "clone_url": sandbox.clone_url(REPO),
+        "tokens": tokens,
+        "app": { "id": app.app_id, "installation_id": app.installation_id, "private_key_file": key },
+        "webhook": { "url": options.hook.as_ref().map(|hook| &hook.url), "secret": secret },
+        "certificate": if let Wire::Tls(identity) = &wire { Some(&identity.certificate) } else { None },
+    });
+    std::fs::write(data.join("sandbox.json"), serde_json::to_vec_pretty(&facts)?)?;
+    if let Some(hook) = &options.hook {
+        sandbox.set_hook(&hook.url, &secret);
+    }
+    Ok(Standing { sandbox, facts })
+}
+
+fn seed(sandbox: &Sandbox, data: &Path) -> Result<()> {
+    for login in [AUTHOR, APPROVER, READER] {
+        sandbox.create_user(login);
+    }
+    let states = data.join("states");
+    std::fs::create_dir_all(&states)?;
+    let files = sample::repository(&states);
+    let borrowed: Vec<(&str, &str)> = files.iter().map(|(path, content)| (path.as_str(), content.as_str())).collect();
+    let (owner, name) = REPO.split_once('/').context("the repository's name")?;
+    sandbox.create_repo(owner, name, &borrowed).map_err(refused)?;
+    for (login, role) in [(AUTHOR, Role::Write), (APPROVER, Role::Admin), (READER, Role::Read)] {
+        sandbox.set_role(REPO, login, role).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// Runs it until interrupted.
+#[expect(clippy::print_stdout, reason = "the terminal says what a client needs")]
+pub async fn run(options: Alone) -> Result<ExitCode> {
+    let temporary = tempfile::tempdir().context("no temporary folder can be made")?;
+    let data = options.data.clone().unwrap_or_else(|| temporary.path().to_owned());
+    std::fs::create_dir_all(&data).with_context(|| format!("the folder {} cannot be made", data.display()))?;
+    let data = data.canonicalize()?;
+    let standing = start(&options, &data).await?;
+    println!("{:#}\n\nThe same is in {}. Ctrl-C ends it.", standing.facts, data.join("sandbox.json").display());
+    tokio::signal::ctrl_c().await?;
+    Ok(ExitCode::SUCCESS)
+}
