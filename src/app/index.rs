@@ -1,8 +1,11 @@
 //! Keeps what the default branch of each repository reads of states that others own, so that a change elsewhere can count its readers.
 //! Pushes and first webhooks ask for a look, the sweep finds what no webhook told. It matches nothing; that is the plan's matter.
 
+use std::collections::BTreeMap;
+
 use super::{App, FlowError};
 use crate::domain::config::{self, RepoConfig};
+use crate::domain::ids::{RepoKey, Timestamp};
 use crate::domain::outside::{CrossRepo, reads_of};
 use crate::ports::forge::{ForgeError, RepoRef};
 use crate::ports::source::SourceError;
@@ -11,28 +14,42 @@ use crate::ports::store::{BranchRead, StoreError};
 /// What was looked at so long ago is looked at again without a push, milliseconds.
 const LOOK_AGAIN_MS: i64 = 3_600_000;
 
-/// Looks at each repository whose reads are not known, were moved by a push, or are old.
-pub async fn refresh(app: &App) -> Result<(), StoreError> {
-    if app.cross_repo == CrossRepo::Off {
-        return Ok(());
-    }
-    let now = app.clock.now();
-    for known in app.store.branches_read().await? {
-        if now.since_ms(known.at) < LOOK_AGAIN_MS {
-            continue;
+/// A repository that could not be looked at is left alone for so long, milliseconds.
+const REST_MS: i64 = 300_000;
+
+/// Looks at repositories, and remembers which could not be looked at.
+#[derive(Debug, Default)]
+pub struct Index {
+    failed: BTreeMap<RepoKey, Timestamp>,
+}
+
+impl Index {
+    /// Looks at each repository whose reads are not known, were moved by a push, or are old.
+    pub async fn refresh(&mut self, app: &App) -> Result<(), StoreError> {
+        if app.cross_repo == CrossRepo::Off {
+            return Ok(());
         }
-        match look(app, &known).await {
-            Ok(()) => {}
-            Err(FlowError::Store(error)) => return Err(error),
-            Err(FlowError::Forge(ForgeError::NotFound(_)) | FlowError::UnknownForge(_)) => {
-                app.store.forget_reads(&known.repo.key).await?;
+        for known in app.store.branches_read().await? {
+            let (now, key) = (app.clock.now(), &known.repo.key);
+            let rests = self.failed.get(key).is_some_and(|at| now.since_ms(*at) < REST_MS);
+            if rests || now.since_ms(known.at) < LOOK_AGAIN_MS {
+                continue;
             }
-            Err(error) => {
-                tracing::warn!(repo = known.repo.name, why = %super::turn::chain(&error), "its reads cannot be looked at now");
+            self.failed.remove(key);
+            match look(app, &known).await {
+                Ok(()) => {}
+                Err(FlowError::Store(error)) => return Err(error),
+                Err(FlowError::Forge(ForgeError::NotFound(_)) | FlowError::UnknownForge(_)) => {
+                    app.store.forget_reads(key).await?;
+                }
+                Err(error) => {
+                    tracing::warn!(repo = known.repo.name, why = %super::turn::chain(&error), "its reads cannot be looked at now");
+                    self.failed.insert(key.clone(), now);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 async fn look(app: &App, known: &BranchRead) -> Result<(), FlowError> {
@@ -44,7 +61,7 @@ async fn look(app: &App, known: &BranchRead) -> Result<(), FlowError> {
         Ok(found) => found,
         // A repository without a commit reads nothing.
         Err(SourceError::Gone(_)) => {
-            app.store.put_reads(&read(None, None), &[]).await?;
+            app.store.put_reads(&read(None, None), known.at, &[]).await?;
             return Ok(());
         }
         Err(error) => return Err(error.into()),
@@ -53,7 +70,7 @@ async fn look(app: &App, known: &BranchRead) -> Result<(), FlowError> {
     // A configuration that cannot be read stops plans, which say so; who reads what is known without it.
     let config = config::parse(&String::from_utf8_lossy(&text)).unwrap_or_else(|_| RepoConfig::default());
     let estate = app.source.estate(repo, &tip, &config).await?;
-    app.store.put_reads(&read(Some(branch), Some(tip)), &reads_of(&estate)).await?;
+    app.store.put_reads(&read(Some(branch), Some(tip)), known.at, &reads_of(&estate)).await?;
     Ok(())
 }
 

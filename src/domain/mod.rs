@@ -21,6 +21,7 @@ pub mod nearest;
 pub mod neighbour;
 pub mod note;
 pub mod outside;
+pub mod packages;
 pub mod page;
 pub mod plan;
 pub mod progress;

@@ -178,7 +178,7 @@ pub struct BranchRead {
     pub branch: Option<String>,
     /// Its tip then.
     pub tip: Option<Sha>,
-    /// When it was looked at; 0 asks for another look.
+    /// When it was looked at; 0 and less ask for another look.
     pub at: Timestamp,
 }
 
@@ -230,8 +230,9 @@ pub trait Store: Send + Sync {
     async fn interested(&self, states: &[StateKey], but: &PullKey) -> Result<Vec<(PullKey, Interest)>, StoreError>;
     /// The pulls of a repository that are open as far as we know, newest first.
     async fn open_pulls(&self, repo: &RepoKey) -> Result<Vec<Pull>, StoreError>;
-    /// Keeps what a branch reads of other repositories' states, in place of what was kept for its repository.
-    async fn put_reads(&self, read: &BranchRead, reads: &[OutsideRead]) -> Result<(), StoreError>;
+    /// Keeps what a branch reads of other repositories' states, in place of what was kept for its repository. A push that was heard of
+    /// since the look began, when [`BranchRead::at`] was `known`, still asks for another.
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError>;
     /// What is known of the reads of each repository.
     async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError>;
     /// A repository was heard of: its reads are looked at when they never were, and again when the pushed branch is its default one.

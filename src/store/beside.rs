@@ -74,7 +74,12 @@ async fn of_states(store: &SqlStore, text: String, but: &str, states: &[StateKey
     query.fetch_all(&store.pool).await.map_err(rows::failed)
 }
 
-pub(super) async fn put_reads(store: &SqlStore, read: &BranchRead, reads: &[OutsideRead]) -> Result<(), StoreError> {
+pub(super) async fn put_reads(
+    store: &SqlStore,
+    read: &BranchRead,
+    known: Timestamp,
+    reads: &[OutsideRead],
+) -> Result<(), StoreError> {
     let repo = read.repo.key.to_string();
     let mut write = store.write().await?;
     sqlx::query(sql::PUT_BRANCH_READ)
@@ -83,6 +88,7 @@ pub(super) async fn put_reads(store: &SqlStore, read: &BranchRead, reads: &[Outs
         .bind(read.branch.as_deref().map(rows::clean))
         .bind(read.tip.as_ref().map(Sha::to_string))
         .bind(read.at.0)
+        .bind(known.0)
         .execute(&mut *write.transaction)
         .await
         .map_err(rows::failed)?;

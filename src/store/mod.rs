@@ -188,8 +188,8 @@ impl Store for SqlStore {
         turn::open_pulls(self, repo).await
     }
 
-    async fn put_reads(&self, read: &BranchRead, reads: &[OutsideRead]) -> Result<(), StoreError> {
-        beside::put_reads(self, read, reads).await
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError> {
+        beside::put_reads(self, read, known, reads).await
     }
 
     async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError> {

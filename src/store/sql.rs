@@ -67,10 +67,11 @@ statements! {
     BRANCHES_READ = "SELECT repo, name, branch, tip, looked FROM branches_read ORDER BY repo";
     PUT_BRANCH_READ = "INSERT INTO branches_read (repo, name, branch, tip, looked) VALUES ($1, $2, $3, $4, $5) \
         ON CONFLICT (repo) DO UPDATE SET name = excluded.name, branch = excluded.branch, tip = excluded.tip, \
-        looked = excluded.looked";
+        looked = CASE WHEN branches_read.looked = $6 THEN excluded.looked ELSE branches_read.looked END";
     READS_MOVED = "INSERT INTO branches_read (repo, name, looked) VALUES ($1, $2, 0) \
         ON CONFLICT (repo) DO UPDATE SET name = excluded.name, \
-        looked = CASE WHEN branches_read.branch = $3 THEN 0 ELSE branches_read.looked END";
+        looked = CASE WHEN branches_read.branch IS NOT NULL AND branches_read.branch <> $3 THEN branches_read.looked \
+        WHEN $3 = '' THEN branches_read.looked WHEN branches_read.looked > 0 THEN 0 ELSE branches_read.looked - 1 END";
     FORGET_BRANCH_READ = "DELETE FROM branches_read WHERE repo = $1";
     CLEAR_READS = "DELETE FROM outside_reads WHERE repo = $1";
     ADD_READ = "INSERT INTO outside_reads (repo, place, state, format, document) VALUES ($1, $2, $3, $4, $5)";

@@ -91,8 +91,8 @@ fn read(reader: &str, state: &str) -> OutsideRead {
 }
 
 pub async fn finds_readers_in_other_repositories(store: Arc<SqlStore>) {
-    store.put_reads(&branch(1, 10), &[read("a", "s3:x"), read("b", "s3:y")]).await.expect("kept");
-    store.put_reads(&branch(2, 10), &[read("c", "s3:x")]).await.expect("kept");
+    store.put_reads(&branch(1, 10), at(0), &[read("a", "s3:x"), read("b", "s3:y")]).await.expect("kept");
+    store.put_reads(&branch(2, 10), at(0), &[read("c", "s3:x")]).await.expect("kept");
     let found = |but: u64| {
         let store = store.clone();
         async move {
@@ -104,7 +104,7 @@ pub async fn finds_readers_in_other_repositories(store: Arc<SqlStore>) {
     let pair = |name: &str, reader: &str| (name.to_owned(), reader.to_owned());
     assert_eq!(found(1).await, [pair("org/repo2", "c")]);
     assert_eq!(found(9).await, [pair("org/repo1", "a"), pair("org/repo2", "c")]);
-    store.put_reads(&branch(1, 20), &[read("d", "s3:x")]).await.expect("replaced");
+    store.put_reads(&branch(1, 20), at(10), &[read("d", "s3:x")]).await.expect("replaced");
     assert_eq!(found(9).await, [pair("org/repo1", "d"), pair("org/repo2", "c")]);
     store.forget_reads(&repo(1).key).await.expect("forgotten");
     assert_eq!(found(9).await, [pair("org/repo2", "c")]);
@@ -118,7 +118,7 @@ pub async fn looks_again_at_reads_after_a_push(store: Arc<SqlStore>) {
     };
     store.reads_moved(&repo(1), None).await.expect("heard of");
     assert_eq!(looked(store.clone()).await, [(1, 0)]);
-    store.put_reads(&branch(1, 50), &[read("a", "s3:x")]).await.expect("kept");
+    store.put_reads(&branch(1, 50), at(0), &[read("a", "s3:x")]).await.expect("kept");
     assert_eq!(store.branches_read().await.expect("branches"), [branch(1, 50)]);
     for (pushed, at) in [(None, 50), (Some("feature"), 50), (Some("main"), 0)] {
         store.reads_moved(&repo(1), pushed).await.expect("heard of");
@@ -126,4 +126,10 @@ pub async fn looks_again_at_reads_after_a_push(store: Arc<SqlStore>) {
     }
     let states = [StateKey::new("s3:x")];
     assert_eq!(store.foreign_reads(&states, &repo(2).key).await.expect("reads").len(), 1, "until it is read again");
+    store.reads_moved(&repo(1), Some("main")).await.expect("heard of, while a look is under way");
+    store.put_reads(&branch(1, 60), at(0), &[]).await.expect("kept");
+    let now = looked(store.clone()).await;
+    assert!(now[0].1 < 0, "a push during a look asks for another: {now:?}");
+    store.put_reads(&branch(1, 70), at(now[0].1), &[]).await.expect("kept");
+    assert_eq!(looked(store).await, [(1, 70)]);
 }

@@ -8,7 +8,7 @@ use crate::domain::ids::{JobId, PullKey, StateKey};
 use crate::domain::neighbour::{Interest, Role};
 use crate::domain::outside::{CrossRepo, ForeignRead, is_shared};
 use crate::domain::pull::{Pull, PullState, Seen};
-use crate::domain::rollout::{ApplyRun, PlanRun};
+use crate::domain::rollout::{ApplyRun, PlanRun, Rollout};
 
 /// Open pulls that have to do with the states of the event.
 pub(super) async fn interested(
@@ -53,18 +53,14 @@ pub(super) async fn foreign(app: &App, pull: &Pull, event: &Event) -> Result<Vec
     if app.cross_repo == CrossRepo::Off {
         return Ok(Vec::new());
     }
-    let mut states: BTreeSet<StateKey> = BTreeSet::new();
-    match (event, &pull.rollout) {
-        (Event::Inspected(inspection), _) => states.extend(inspection.roots.iter().map(|root| root.state.clone())),
-        (Event::JobEnded { .. }, Some(rollout)) => {
-            // Only the end of the last plan can complete them.
-            let running = rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count();
-            if running <= 1 {
-                states.extend(rollout.runs.values().map(|run| run.state.clone()));
-            }
-        }
-        _ => {}
-    }
+    let running = |rollout: &Rollout| rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count();
+    let mut states: BTreeSet<StateKey> = match (event, &pull.rollout) {
+        (Event::Inspected(inspection), _) => inspection.roots.iter().map(|root| root.state.clone()).collect(),
+        // Only the end of the last plan can complete them.
+        (Event::JobEnded { .. }, Some(rollout)) if running(rollout) > 1 => BTreeSet::new(),
+        (_, Some(rollout)) => rollout.runs.values().map(|run| run.state.clone()).collect(),
+        (_, None) => BTreeSet::new(),
+    };
     states.retain(is_shared);
     let states: Vec<StateKey> = states.into_iter().collect();
     Ok(app.store.foreign_reads(&states, &pull.key.repo).await?)

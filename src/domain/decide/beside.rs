@@ -18,28 +18,32 @@ const MERGES: usize = 20;
 impl Turn<'_> {
     /// Tells the open pulls that own or read this state that its apply moved it. Readers of outputs that stay as they are need not know.
     pub(super) fn tell_moved(&mut self, state: &StateKey, mover: &Mover) {
-        let outputs = mover.outputs.as_deref();
-        let mut told: BTreeSet<&PullKey> = BTreeSet::new();
-        let mut events = Vec::new();
+        let mut roles: BTreeMap<&PullKey, Vec<&Role>> = BTreeMap::new();
         for (key, interest) in self.facts.interested.iter().filter(|(_, interest)| interest.state == *state) {
-            let concerned = match &interest.role {
-                Role::Owns => true,
-                Role::Reads(reads) => meets(reads.as_deref(), outputs),
+            roles.entry(key).or_default().push(&interest.role);
+        }
+        let is_concerned = |role: &&Role| match role {
+            Role::Owns => true,
+            Role::Reads(reads) => meets(reads.as_deref(), mover.outputs.as_deref()),
+        };
+        let mut events = Vec::new();
+        for (key, roles) in roles {
+            let Some(mover) = self.as_seen_from(key, &roles, mover).filter(|_| roles.iter().any(is_concerned)) else {
+                continue;
             };
-            let Some(mover) = self.as_seen_from(key, mover).filter(|_| concerned && told.insert(key)) else { continue };
             events.push((key.clone(), Event::StateMoved { state: state.clone(), mover: Some(mover) }));
         }
         self.events.extend(events);
     }
 
     /// What another pull may know of a mover: pulls of other repositories no name, unless the server's settings allow it.
-    fn as_seen_from(&self, key: &PullKey, mover: &Mover) -> Option<Mover> {
+    fn as_seen_from(&self, key: &PullKey, roles: &[&Role], mover: &Mover) -> Option<Mover> {
         if key.repo == self.pull.key.repo {
             return Some(mover.clone());
         }
         match self.facts.server.cross_repo {
             CrossRepo::Off => None,
-            CrossRepo::Counts => Some(Mover { pull: None, ..mover.clone() }),
+            CrossRepo::Counts => Some(Mover { pull: None, outputs: named_by(roles, mover), ..mover.clone() }),
             CrossRepo::Names => {
                 let pull = mover.pull.clone().map(|pull| MovingPull { repo: Some(self.pull.repo.clone()), ..pull });
                 Some(Mover { pull, ..mover.clone() })
@@ -162,6 +166,16 @@ impl Turn<'_> {
             }
         }
     }
+}
+
+/// The changed outputs that the readers name themselves, and no other; `None`, which is any, when one of them names none.
+fn named_by(roles: &[&Role], mover: &Mover) -> Option<Vec<String>> {
+    let mut named: BTreeSet<&String> = BTreeSet::new();
+    for role in roles {
+        let Role::Reads(Some(outputs)) = role else { return None };
+        named.extend(outputs);
+    }
+    Some(mover.outputs.as_ref()?.iter().filter(|output| named.contains(output)).cloned().collect())
 }
 
 fn plan_again(run: &mut RootRun) {

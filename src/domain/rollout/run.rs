@@ -265,8 +265,9 @@ impl RootRun {
         known.then_some(all)
     }
 
-    /// Its plan, if any, is made again.
+    /// Its plan, if any, is made again; whoever does it because of another pull says so afterwards.
     pub fn queue_again(&mut self) {
+        self.again = None;
         if let PlanRun::Done(planned) = std::mem::replace(&mut self.plan, PlanRun::Queued) {
             self.previous = Some(planned);
         }

@@ -78,8 +78,8 @@ impl store::Store for Store {
     async fn open_pulls(&self, repo: &RepoKey) -> Result<Vec<Pull>, StoreError> {
         self.inner.open_pulls(repo).await
     }
-    async fn put_reads(&self, read: &BranchRead, reads: &[OutsideRead]) -> Result<(), StoreError> {
-        self.write("put reads".to_owned(), self.inner.put_reads(read, reads)).await
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError> {
+        self.write("put reads".to_owned(), self.inner.put_reads(read, known, reads)).await
     }
     async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError> {
         self.inner.branches_read().await

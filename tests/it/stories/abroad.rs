@@ -1,7 +1,8 @@
 //! Two repositories of one server, one of which reads the other's state: what a change says of the readers, and when they are
 //! planned again.
 
-use tidegate::app::{index, sweep};
+use tidegate::app::index::Index;
+use tidegate::app::sweep;
 use tidegate::domain::outside::CrossRepo;
 use tidegate::sandbox::Role;
 
@@ -33,7 +34,7 @@ async fn two_repositories(say: CrossRepo) -> Ctx {
     ctx.restart().await;
     // The sweep finds repositories that no webhook told of.
     sweep::forges(ctx.app()).await.expect("a sweep");
-    index::refresh(ctx.app()).await.expect("the index");
+    Index::default().refresh(ctx.app()).await.expect("the index");
     ctx
 }
 
@@ -98,7 +99,7 @@ async fn a_push_to_the_default_branch_moves_the_index() {
     let alone = alone.split("data \"").next().expect("a head").to_owned() + "resource \"terraform_data\" \"page\" {}\n";
     ctx.sandbox.commit(WEB, "main", &[("site/main.tf", Some(alone.as_str()))], "Alone", MIRA).expect("a commit");
     ctx.settle().await;
-    index::refresh(ctx.app()).await.expect("the index");
+    Index::default().refresh(ctx.app()).await.expect("the index");
     let tip = ctx.sandbox.tip(WEB, "main").expect("a tip");
     assert_eq!(branch(&ctx).await, (Some("main".to_owned()), Some(tip)));
     let source = ctx.open("source", &[("net/main.tf", Some(&net("10.9.0.0/16")))]);
