@@ -53,7 +53,8 @@ pub(super) async fn foreign(app: &App, pull: &Pull, event: &Event) -> Result<Vec
     if app.cross_repo == CrossRepo::Off {
         return Ok(Vec::new());
     }
-    let running = |rollout: &Rollout| rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count();
+    let running =
+        |rollout: &Rollout| rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Running { .. })).count();
     let mut states: BTreeSet<StateKey> = match (event, &pull.rollout) {
         (Event::Inspected(inspection), _) => inspection.roots.iter().map(|root| root.state.clone()).collect(),
         // Only the end of the last plan can complete them.
