@@ -72,7 +72,14 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
     if let Event::Inspected(inspection) = event {
         facts.estate = Some(app.source.estate(&at.repo, &inspection.tree, &inspection.config).await?);
     }
-    facts.interested = beside::interested(app, &pull, event, facts.fresh.as_ref()).await?;
+    let asked = command.as_ref().map(|(_, command)| command);
+    facts.interested = beside::interested(
+        app,
+        &pull,
+        event,
+        &beside::Asked { fresh: facts.fresh.as_ref(), command: asked, locks: &loaded.locks },
+    )
+    .await?;
     if facts.estate.is_some() {
         facts.foreign = beside::foreign(app, &pull, event).await?;
     }

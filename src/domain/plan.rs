@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 mod moved;
 mod parse;
+pub mod trace;
 
 pub use moved::moved;
 pub use parse::{PlanError, parse, parse_knowing};
+use trace::Trace;
 
 /// What one root would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +24,15 @@ pub struct Plan {
     pub outputs: Vec<OutputChange>,
     /// Resources that changed outside, by address; shown, never counted.
     pub drift: Vec<String>,
+<<<<<<< HEAD
     /// What depends on each resource that is deleted, as the state before recorded it; addresses without instance keys.
     #[serde(default)]
     pub dependents: BTreeMap<String, BTreeSet<String>>,
+=======
+    /// Where the other tool left its registry's host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Trace>,
+>>>>>>> main
 }
 
 /// What happens to one resource instance.

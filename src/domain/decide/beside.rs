@@ -16,37 +16,42 @@ use crate::domain::rollout::{ApplyRun, PlanRun, RootRun};
 const MERGES: usize = 20;
 
 impl Turn<'_> {
-    /// Tells the open pulls that own or read this state that its apply moved it. Readers of outputs that stay as they are need not know.
-    pub(super) fn tell_moved(&mut self, state: &StateKey, mover: &Mover) {
+    /// Tells the open pulls that own or read this state that it moved. Readers of outputs that stay as they are need not know. Without a
+    /// mover a person put the state right, and anything in it may be new.
+    pub(super) fn tell_moved(&mut self, state: &StateKey, mover: Option<&Mover>) {
+        let outputs = mover.and_then(|mover| mover.outputs.as_deref());
         let mut roles: BTreeMap<&PullKey, Vec<&Role>> = BTreeMap::new();
         for (key, interest) in self.facts.interested.iter().filter(|(_, interest)| interest.state == *state) {
             roles.entry(key).or_default().push(&interest.role);
         }
         let is_concerned = |role: &&Role| match role {
             Role::Owns => true,
-            Role::Reads(reads) => meets(reads.as_deref(), mover.outputs.as_deref()),
+            Role::Reads(reads) => meets(reads.as_deref(), outputs),
         };
         let mut events = Vec::new();
         for (key, roles) in roles {
-            let Some(mover) = self.as_seen_from(key, &roles, mover).filter(|_| roles.iter().any(is_concerned)) else {
+            let may_know = key.repo == self.pull.key.repo || self.facts.server.cross_repo != CrossRepo::Off;
+            if !may_know || !roles.iter().any(is_concerned) {
                 continue;
-            };
-            events.push((key.clone(), Event::StateMoved { state: state.clone(), mover: Some(mover) }));
+            }
+            let mover = mover.map(|mover| self.as_seen_from(key, &roles, mover));
+            events.push((key.clone(), Event::StateMoved { state: state.clone(), mover }));
         }
         self.events.extend(events);
     }
 
     /// What another pull may know of a mover: pulls of other repositories no name, unless the server's settings allow it.
-    fn as_seen_from(&self, key: &PullKey, roles: &[&Role], mover: &Mover) -> Option<Mover> {
+    fn as_seen_from(&self, key: &PullKey, roles: &[&Role], mover: &Mover) -> Mover {
         if key.repo == self.pull.key.repo {
-            return Some(mover.clone());
+            return mover.clone();
         }
         match self.facts.server.cross_repo {
-            CrossRepo::Off => None,
-            CrossRepo::Counts => Some(Mover { pull: None, outputs: named_by(roles, mover), ..mover.clone() }),
+            CrossRepo::Off | CrossRepo::Counts => {
+                Mover { pull: None, outputs: named_by(roles, mover), ..mover.clone() }
+            }
             CrossRepo::Names => {
                 let pull = mover.pull.clone().map(|pull| MovingPull { repo: Some(self.pull.repo.clone()), ..pull });
-                Some(Mover { pull, ..mover.clone() })
+                Mover { pull, ..mover.clone() }
             }
         }
     }

@@ -62,6 +62,7 @@ fn read(json: &[u8], secrets: &Secrets) -> Result<Plan, PlanError> {
         changes,
         outputs: outputs(&plan["output_changes"], secrets)?,
         drift: drift(&plan["resource_drift"]),
+        traces: Vec::new(),
     })
 }
 
