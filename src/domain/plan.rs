@@ -24,15 +24,12 @@ pub struct Plan {
     pub outputs: Vec<OutputChange>,
     /// Resources that changed outside, by address; shown, never counted.
     pub drift: Vec<String>,
-<<<<<<< HEAD
     /// What depends on each resource that is deleted, as the state before recorded it; addresses without instance keys.
     #[serde(default)]
     pub dependents: BTreeMap<String, BTreeSet<String>>,
-=======
     /// Where the other tool left its registry's host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Trace>,
->>>>>>> main
 }
 
 /// What happens to one resource instance.
