@@ -81,6 +81,13 @@ pub struct Reached {
     pub address: String,
     /// How it was reached from another root.
     pub through: Option<Through>,
+    /// Its root was planned in this run; else only its configuration was followed.
+    #[serde(default = "planned")]
+    pub planned: bool,
+}
+
+fn planned() -> bool {
+    true
 }
 
 /// The output by which a change crosses from one root into another.

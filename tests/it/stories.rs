@@ -15,6 +15,7 @@ mod commands;
 mod crash;
 mod disturbed;
 mod faults;
+mod hub;
 mod killed;
 mod linked;
 mod locks;

@@ -166,3 +166,28 @@ fn the_outputs_are_a_file_of_their_own() {
     let wanted = "locals {\n  tidegate_linked_net = {\n    outputs = {\n      \"id\" = jsondecode(timestamp())\n      \"name\" = \"n\"\n      \"pw\" = { \"a\" = \"hunter22\", \"n\" = 4711 }\n    }\n  }\n}\n";
     assert_eq!(String::from_utf8_lossy(bytes), wanted);
 }
+
+/// A case within a block of its own, unless it is one.
+fn framed(case: &str) -> String {
+    if case.starts_with("x =") { format!("locals {{\n{case}}}\n") } else { case.to_owned() }
+}
+
+proptest::proptest! {
+    #[test]
+    fn of_any_file_made_of_these_only_references_change(
+        picks in proptest::collection::vec((0..NATIVE.len(), 0..4_usize), 1..16),
+    ) {
+        let trivia = ["", "\n", "# data.terraform_remote_state.net.outputs\n", "/* ${data.terraform_remote_state.net} */\n"];
+        let cases: Vec<String> = picks
+            .iter()
+            .filter(|(case, _)| !NATIVE[*case].starts_with('\u{feff}'))
+            .map(|(case, before)| format!("{}{}", trivia[*before], framed(NATIVE[*case])))
+            .collect();
+        let case = cases.concat();
+        let text = case.replace(['@', '¤'], REF);
+        let wanted = case.replace('@', "local.tidegate_linked_net").replace('¤', REF);
+        let got = native_of(&text).unwrap_or_else(|| text.clone());
+        proptest::prop_assert_eq!(&got, &wanted);
+        proptest::prop_assert_eq!(native_of(&got), None, "a second time finds nothing");
+    }
+}
