@@ -54,6 +54,9 @@ pub struct ChartRoot {
     pub kind: ChartKind,
     /// The state it owns, when the code says it.
     pub state: Option<String>,
+    /// `terragrunt` for a unit of Terragrunt, which is drawn and not planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// Whether a root is planned.
@@ -159,10 +162,11 @@ fn chart_root(root: &super::estate::Root) -> ChartRoot {
         workspace: root.key.workspace().to_owned(),
         backend: root.backend.clone(),
         kind: match root.kind {
-            RootKind::Certain => ChartKind::Certain,
+            RootKind::Certain | RootKind::Unit => ChartKind::Certain,
             RootKind::Probable => ChartKind::Probable,
         },
         state: root.state_known.then(|| root.state.to_string()),
+        by: (root.kind == RootKind::Unit).then(|| "terragrunt".to_owned()),
     }
 }
 
@@ -180,7 +184,7 @@ fn chart_edge(estate: &Estate, edge: &super::estate::Edge) -> ChartEdge {
 
 /// The layers of everything that is planned. A cycle by `waves.after` is a hole, and the order then that of the reads alone.
 fn waves(estate: &Estate, config: &RepoConfig, holes: &mut Vec<ChartHole>) -> Vec<Vec<String>> {
-    let certain = estate.roots.iter().filter(|root| root.kind == RootKind::Certain);
+    let certain = estate.roots.iter().filter(|root| root.kind != RootKind::Probable);
     let keys = certain.map(|root| root.key.clone()).collect();
     let layers = estate.layers(&keys, config).or_else(|cycle| {
         let path: Vec<String> = cycle.iter().map(|root| format!("`{root}`")).collect();

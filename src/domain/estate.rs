@@ -13,6 +13,7 @@ mod function;
 mod ground;
 mod inputs;
 mod module;
+mod operator;
 pub(in crate::domain) mod order;
 mod owners;
 mod path;
@@ -21,6 +22,7 @@ mod reads;
 mod references;
 mod state;
 mod survey;
+mod terragrunt;
 mod unreached;
 mod value;
 
@@ -73,6 +75,8 @@ pub struct Root {
 pub enum RootKind {
     /// It declares a backend: planned.
     Certain,
+    /// A Terragrunt unit: in the graph with its edges, not planned.
+    Unit,
     /// Only a configured provider: listed with the line that would make it one, never planned silently.
     Probable,
 }

@@ -116,6 +116,10 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
             named(&root.key)
         )
     });
+    let units = trees.estate.roots.iter().filter(|root| root.kind == RootKind::Unit && touched(root.key.dir()));
+    let units: Vec<String> = units.map(|root| named(&root.key)).collect();
+    let units = (!units.is_empty())
+        .then(|| format!("Changed, and not planned here, because Terragrunt runs them: {}.", units.join(", ")));
     let reached = |owner: &RootKey| inspection.roots.iter().any(|root| root.root == *owner);
     let shared =
         trees.estate.shared_states.iter().filter(|(_, owners)| owners.iter().any(reached)).map(|(state, owners)| {
@@ -126,7 +130,7 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
                 code(state.as_str())
             )
         });
-    removed.chain(probable).chain(shared).collect()
+    removed.chain(probable).chain(units).chain(shared).collect()
 }
 
 /// What is said of a state that no root owns any more: its root was removed, moved to another state, or took another name and state.

@@ -55,7 +55,8 @@ fn root(root: &ChartRoot) -> String {
         (None, ChartKind::Certain) => format!("{}, place not known from the code", plain(&root.backend)),
         (None, ChartKind::Probable) => "probably a root: listed, not planned".to_owned(),
     };
-    format!("{name}  {state}")
+    let by = root.by.as_ref().map_or_else(String::new, |by| format!("  (a unit of {}: not planned)", plain(by)));
+    format!("{name}  {state}{by}")
 }
 
 fn edge(edge: &ChartEdge) -> String {

@@ -16,6 +16,8 @@ pub struct Ground {
     pub(super) modules: Arc<BTreeMap<String, Module>>,
     pub(super) values: Arc<BTreeMap<String, Vec<File>>>,
     pub(super) links: Arc<Links>,
+    /// Files that Terragrunt may read, by path.
+    pub(super) terragrunt: Arc<BTreeMap<String, Arc<FileFacts>>>,
 }
 
 impl Ground {
@@ -29,11 +31,12 @@ impl Ground {
         let links = Links::new(listing, blobs);
         let mut files: BTreeMap<String, Vec<File>> = BTreeMap::new();
         let mut values: BTreeMap<String, Vec<File>> = BTreeMap::new();
+        let mut terragrunt: BTreeMap<String, Arc<FileFacts>> = BTreeMap::new();
         for (path, entry) in &listing.entries {
             let configuration = hcl::is_configuration(path);
             let dir = path::parent(path);
             let other_tool = hcl::is_tofu(path) && config.for_root(dir).tool == Some(ToolKind::Terraform);
-            if entry.kind == EntryKind::Submodule || other_tool || !(configuration || hcl::is_values(path)) {
+            if entry.kind == EntryKind::Submodule || other_tool || !hcl::is_wanted(path) {
                 continue;
             }
             let real = if entry.kind == EntryKind::Link { links.resolve(path) } else { Some(path.clone()) };
@@ -53,6 +56,12 @@ impl Ground {
                 let hole = hcl::FileHole { line: 0, what: what.to_owned() };
                 Arc::new(FileFacts { holes: vec![hole], ..FileFacts::default() })
             });
+            if hcl::is_terragrunt(path) {
+                terragrunt.insert(path.clone(), Arc::clone(&file));
+            }
+            if !configuration && !hcl::is_values(path) {
+                continue;
+            }
             let kind = if configuration { &mut files } else { &mut values };
             kind.entry(dir.to_owned()).or_default().push((path.clone(), file));
         }
@@ -61,7 +70,12 @@ impl Ground {
             module.only_targets = files.iter().all(|(path, _)| links.is_target(path));
             (dir.clone(), module)
         });
-        Self { modules: Arc::new(modules.collect()), values: Arc::new(values), links: Arc::new(links) }
+        Self {
+            modules: Arc::new(modules.collect()),
+            values: Arc::new(values),
+            links: Arc::new(links),
+            terragrunt: Arc::new(terragrunt),
+        }
     }
 
     /// The module that a call's source names, when it is local and there.

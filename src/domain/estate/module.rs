@@ -59,6 +59,11 @@ impl Module {
         !(self.resources.is_empty() && self.calls.is_empty() && self.outputs.is_empty() && self.reads.is_empty())
     }
 
+    /// Whether its backend is an empty block, as modules have it whose backend Terragrunt writes.
+    pub fn is_left_to_terragrunt(&self) -> bool {
+        self.backend.as_ref().is_none_or(|(backend, _)| backend.args.is_empty())
+    }
+
     fn add(&mut self, path: &str, facts: &FileFacts) {
         for hole in &facts.holes {
             self.holes.push(Hole { path: path.to_owned(), line: hole.line, what: hole.what.clone() });

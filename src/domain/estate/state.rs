@@ -113,7 +113,13 @@ pub(super) fn place(kind: &str, args: &Args, workspace: Workspace<'_>, dir: &str
             } else {
                 format!("{}/{ws}/terraform.tfstate", args.or("workspace_dir", "terraform.tfstate.d"))
             };
-            let location = if location.starts_with('*') { "*".to_owned() } else { path::join(dir, &location) };
+            // `path.cwd` and `abspath`: where the repository lies is unknown, and it is one and the same.
+            let below = location.strip_prefix("*/").filter(|path| path::is_in(path, dir));
+            let location = match below {
+                Some(path) => path::join(".", path),
+                None if location.starts_with('*') => "*".to_owned(),
+                None => path::join(dir, &location),
+            };
             ("local", Vec::new(), location)
         }
         "s3" => {

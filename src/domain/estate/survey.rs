@@ -9,8 +9,9 @@ use super::ground::Ground;
 use super::module::Module;
 use super::owners::{Index, Standing};
 use super::state::{self, Args, Place, Workspace};
+use super::terragrunt::{self, Code, Unit};
 use super::value::Value;
-use super::{Estate, Hole, Root, RootKind, inputs, path, reads};
+use super::{Edge, Estate, Hole, Root, RootKind, inputs, path, reads};
 use crate::domain::config::{RepoConfig, RootSettings};
 use crate::domain::hcl::FileFacts;
 use crate::domain::ids::{RootKey, StateKey};
@@ -26,18 +27,24 @@ pub fn survey(
 ) -> Estate {
     let mut estate = Estate::default();
     let ground = Ground::new(listing, facts, links, config, &mut estate.holes);
+    let units = terragrunt::units(&ground, listing, &mut estate.holes);
+    let units: BTreeMap<String, Unit> = units.into_iter().filter(|(dir, _)| !is_ignored(dir, config)).collect();
     let mut called: BTreeSet<String> = BTreeSet::new();
     for dir in ground.modules.keys() {
         called.extend(ground.closure(dir));
     }
+    called.extend(units.values().filter_map(Unit::code_elsewhere).map(str::to_owned));
+    let code: BTreeSet<&str> = units.values().filter_map(Unit::code_elsewhere).collect();
     let mut index = Index::default();
     let candidates: Vec<(&Module, RootKind)> = ground
         .modules
         .values()
-        .filter(|module| !is_ignored(&module.dir, config))
+        .filter(|module| !is_ignored(&module.dir, config) && !units.contains_key(&module.dir))
+        .filter(|module| !(code.contains(module.dir.as_str()) && module.is_left_to_terragrunt()))
         .filter_map(|module| Some((module, kind_of(module, &called)?)))
         .collect();
-    let dirs: BTreeSet<&str> = candidates.iter().map(|(module, _)| module.dir.as_str()).collect();
+    let dirs = candidates.iter().map(|(module, _)| module.dir.as_str());
+    let dirs: BTreeSet<&str> = dirs.chain(units.keys().map(String::as_str)).collect();
     let mut found = Vec::new();
     for (module, kind) in &candidates {
         let settings = config.for_root(&module.dir);
@@ -53,14 +60,91 @@ pub fn survey(
             estate.roots.push(root);
         }
     }
+    for unit in units.values() {
+        let (root, places, reads) = of_unit(unit, &ground, &dirs, &mut estate.holes);
+        for (place, standing) in places {
+            index.add(estate.roots.len(), place, standing);
+        }
+        found.push(reads);
+        estate.roots.push(root);
+    }
     for (reader, reads) in found.into_iter().enumerate() {
         reads::link(&mut estate, reader, reads, &index);
     }
+    units.values().for_each(|unit| link_unit(&mut estate, unit, &units));
     share_states(&mut estate);
     module_holes(&mut estate, &ground);
     estate.ground = ground;
     sort(&mut estate);
     estate
+}
+
+/// A unit as a root, with the place of its state and what its module reads.
+fn of_unit(
+    unit: &Unit,
+    ground: &Ground,
+    dirs: &BTreeSet<&str>,
+    holes: &mut Vec<Hole>,
+) -> (Root, Vec<(Place, Standing)>, Vec<reads::Read>) {
+    let key = RootKey::new(&unit.dir);
+    let place = unit.state.as_ref();
+    let place = place.and_then(|(kind, args)| state::place(kind, args, Workspace::Of("default"), &unit.dir));
+    let state = place.as_ref().and_then(Place::key);
+    let mut root = Root {
+        backend: unit.state.as_ref().map_or("terragrunt", |(kind, _)| kind).to_owned(),
+        state_known: state.is_some(),
+        state: state.unwrap_or_else(|| StateKey::new(format!("dir:{key}"))),
+        kind: RootKind::Unit,
+        modules: Vec::new(),
+        files: unit.files.iter().cloned().collect(),
+        required_version: None,
+        key,
+    };
+    let dir = match &unit.code {
+        Code::Here => unit.dir.as_str(),
+        Code::Local(dir) => dir,
+        Code::Elsewhere => "",
+    };
+    let mut found = Vec::new();
+    if let Some(module) = ground.modules.get(dir) {
+        let find = |from: &str, source: &str| ground.called(from, source);
+        let tree = Tree::new(module, unit.inputs.clone(), "default", &find);
+        let mut modules = ground.closure(dir);
+        modules.extend(tree.scopes.iter().map(|scope| scope.module.dir.clone()));
+        modules.remove(unit.dir.as_str());
+        root.modules = modules.into_iter().collect();
+        root.files.extend(inputs::files(&tree, ground, &RootSettings::default(), dirs, holes));
+        root.files.sort();
+        root.files.dedup();
+        found = reads::of(&tree);
+    } else if !dir.is_empty() {
+        // A directory of the tree that holds no configuration of its own is still the unit's code.
+        root.modules.push(dir.to_owned());
+    }
+    (root, place.into_iter().map(|place| (place, Standing::Own)).collect(), found)
+}
+
+/// The edges of a unit's `dependency` and `dependencies` blocks.
+fn link_unit(estate: &mut Estate, unit: &Unit, units: &BTreeMap<String, Unit>) {
+    for need in &unit.needs {
+        let what = match &need.dir {
+            Some(dir) if units.contains_key(dir) => {
+                if *dir != unit.dir {
+                    estate.edges.push(Edge {
+                        reader: RootKey::new(&unit.dir),
+                        source: RootKey::new(dir),
+                        block: need.block.clone(),
+                        outputs: if need.block == "dependencies" { Some(Vec::new()) } else { None },
+                        certain: true,
+                    });
+                }
+                continue;
+            }
+            Some(dir) => format!("`{}` names `{dir}`, which is no unit here.", need.block),
+            None => format!("`{}` names a unit that is not known from the code.", need.block),
+        };
+        estate.holes.push(Hole { path: need.path.clone(), line: need.line, what });
+    }
 }
 
 fn kind_of(module: &Module, called: &BTreeSet<String>) -> Option<RootKind> {

@@ -3,7 +3,7 @@
 use super::expr::{Expr, Reference};
 use super::{
     Backend, FileCall, FileFacts, FileHole, ModuleCall, Move, Named, Output, Provider, ReadKind, Resource, StateRead,
-    Variable,
+    UnitBlock, Variable,
 };
 use serde_json::Value as Json;
 
@@ -22,6 +22,8 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
     }
     let label = |at: usize| top.labels.get(at).cloned().unwrap_or_default();
     match top.kind {
+        "terraform" if get(&top.entries, "source").is_some() => facts.units.push(unit(top)),
+        "include" | "dependency" | "dependencies" | "remote_state" => facts.units.push(unit(top)),
         "terraform" => settings(top, facts),
         "provider" => facts.providers.push(Provider {
             name: label(0),
@@ -55,6 +57,11 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         }),
         _ => {}
     }
+}
+
+fn unit(top: Top<'_>) -> UnitBlock {
+    let label = top.labels.into_iter().next().unwrap_or_default();
+    UnitBlock { kind: top.kind.to_owned(), label, args: top.entries, line: top.line }
 }
 
 fn is_sensitive(entries: &[Named]) -> bool {

@@ -28,7 +28,8 @@ fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
         if !content.starts_with('}') && lines.peek().is_some() {
             continue;
         }
-        match hcl_edit::parser::parse_body(&chunk) {
+        let parsed = hcl_edit::parser::parse_body(&chunk);
+        match parsed.or_else(|error| hcl_edit::parser::parse_body(&bare_keys(&chunk)).map_err(|_| error)) {
             Ok(parsed) => take(&parsed, &Lines::new(&chunk, start), facts),
             Err(error) => facts.holes.push(hole(start + error.location().line(), error.message())),
         }
@@ -38,6 +39,27 @@ fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
     if facts.holes.len() == before {
         facts.holes.push(hole(line, message));
     }
+}
+
+/// Terraform 0.11 allowed `"key" = value` in a block; as `key = value` it is the same to us. Every byte keeps its place.
+fn bare_keys(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let begin = line.len() - line.trim_start().len();
+        let quoted = line[begin..].strip_prefix('"').and_then(|rest| rest.split_once('"'));
+        let sets = |rest: &str| rest.trim_start().starts_with('=') && !rest.trim_start().starts_with("==");
+        match quoted {
+            Some((key, rest)) if sets(rest) && key.starts_with(|first: char| first.is_ascii_alphabetic()) => {
+                out.push_str(&line[..begin]);
+                out.push(' ');
+                out.extend(key.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' }));
+                out.push(' ');
+                out.push_str(rest);
+            }
+            _ => out.push_str(line),
+        }
+    }
+    out
 }
 
 fn hole(line: usize, message: &str) -> FileHole {
