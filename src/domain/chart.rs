@@ -35,6 +35,8 @@ pub struct Chart {
     pub external: Vec<ChartRead>,
     /// Layers of all roots that are planned, first to apply first.
     pub waves: Vec<Vec<String>>,
+    /// Namings of backend files that probable edges rest on.
+    pub conventions: Vec<ChartConvention>,
     /// States that several roots write.
     pub shared_states: Vec<SharedState>,
     /// What could not be read or evaluated.
@@ -97,6 +99,17 @@ pub struct ChartRead {
     pub state: Option<String>,
 }
 
+/// A naming of backend files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChartConvention {
+    /// Seen from a root's directory.
+    pub pattern: String,
+    /// How many roots follow it.
+    pub roots: usize,
+    /// One of the files.
+    pub example: String,
+}
+
 /// A state with several owners.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SharedState {
@@ -144,8 +157,14 @@ impl Chart {
             state: state.to_string(),
             roots: roots.iter().map(RootKey::to_string).collect(),
         });
+        let conventions = estate.conventions.iter().map(|said| ChartConvention {
+            pattern: said.pattern.clone(),
+            roots: said.roots,
+            example: said.example.clone(),
+        });
         Self {
             version: VERSION,
+            conventions: conventions.collect(),
             roots: estate.roots.iter().map(chart_root).collect(),
             edges,
             external,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{RootKey, StateKey};
 
+mod convention;
 mod evaluate;
 #[cfg(test)]
 pub(in crate::domain) mod fixture;
@@ -25,8 +26,9 @@ mod survey;
 mod terragrunt;
 mod unreached;
 mod value;
+mod workspaces;
 
-pub use ground::Ground;
+pub use ground::{Ground, read_by_links};
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::{References, Users};
 pub use survey::survey;
@@ -43,10 +45,23 @@ pub struct Estate {
     pub external: Vec<ExternalRead>,
     /// What could not be read or evaluated.
     pub holes: Vec<Hole>,
+    /// How states are named where the code does not say it.
+    pub conventions: Vec<Convention>,
     /// States that several roots write.
     pub shared_states: Vec<(StateKey, Vec<RootKey>)>,
     /// What the walks need beside the lists; empty in an estate made by hand.
     pub ground: Ground,
+}
+
+/// A naming of backend files that roots follow; said once for a repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Convention {
+    /// `*.s3.tfbackend`, seen from a root's directory.
+    pub pattern: String,
+    /// How many roots have such files.
+    pub roots: usize,
+    /// One of the files.
+    pub example: String,
 }
 
 /// A directory that holds a root module, in one workspace.

@@ -40,10 +40,23 @@ pub struct FileFacts {
     pub moves: Vec<Move>,
     /// Top-level attributes: what a var file or backend file sets.
     pub values: Vec<Named>,
+    /// `tfe_workspace` resources.
+    pub workspaces: Vec<WorkspaceBlock>,
     /// Blocks that only Terragrunt reads.
     pub units: Vec<UnitBlock>,
     /// What could not be read.
     pub holes: Vec<FileHole>,
+}
+
+/// A resource that makes a workspace of a remote organisation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkspaceBlock {
+    /// `name`, `working_directory`, …
+    pub args: Vec<Named>,
+    /// `count`.
+    pub count: Option<Expr>,
+    /// `for_each`.
+    pub for_each: Option<Expr>,
 }
 
 /// A block of a Terragrunt file: `terraform` with a source, `include`, `dependency`, `dependencies`, `remote_state`.
@@ -224,8 +237,16 @@ pub fn is_values(path: &str) -> bool {
 
 /// Whether the path may be a file that Terragrunt reads, by itself or because a unit names it.
 pub fn is_terragrunt(path: &str) -> bool {
-    const OTHERS: [&str; 7] =
-        [".tftest.hcl", ".tofutest.hcl", ".pkr.hcl", ".tfstack.hcl", ".tfcomponent.hcl", ".tfdeploy.hcl", ".nomad.hcl"];
+    const OTHERS: [&str; 8] = [
+        ".tm.hcl",
+        ".tftest.hcl",
+        ".tofutest.hcl",
+        ".pkr.hcl",
+        ".tfstack.hcl",
+        ".tfcomponent.hcl",
+        ".tfdeploy.hcl",
+        ".nomad.hcl",
+    ];
     has_ending(path, &[".hcl"]) && !has_ending(path, &OTHERS)
 }
 

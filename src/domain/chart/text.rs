@@ -19,6 +19,15 @@ pub fn text(chart: &Chart) -> String {
         format!("{}  {} reads {state}, which no root here owns", plain(&read.reader), plain(&read.block))
     });
     part(&mut lines, "External reads", external);
+    let conventions = chart.conventions.iter().map(|said| {
+        let (pattern, example) = (plain(&said.pattern), plain(&said.example));
+        format!("{pattern}  beside {}, such as {example}", counted(said.roots, "root"))
+    });
+    part(
+        &mut lines,
+        "Conventions (taken for backend files; `backend_config` in .tidegate.yaml says which are)",
+        conventions,
+    );
     let shared = chart.shared_states.iter().map(|shared| {
         let roots: Vec<String> = shared.roots.iter().map(|root| plain(root)).collect();
         format!("{}  written by {}", plain(&shared.state), roots.join(", "))

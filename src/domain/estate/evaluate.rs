@@ -334,6 +334,8 @@ impl<'a> Tree<'a> {
 
     fn splat(&self, value: Value, rest: &[Step], here: Here<'_>) -> Value {
         match value {
+            // Whether a key behind it is of each item or of the list depends on how the splat is written.
+            _ if rest.iter().any(|step| !matches!(step, Step::Attr(_))) => Value::Unknown,
             Value::List(items) => Value::List(items.into_iter().map(|item| self.walk(item, rest, here)).collect()),
             Value::Null => Value::List(Vec::new()),
             // A set is kept as an object, so an object may be either.

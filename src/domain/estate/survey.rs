@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::evaluate::{Here, Tree};
 use super::ground::Ground;
-use super::module::Module;
+use super::module::{File, Module};
 use super::owners::{Index, Standing};
 use super::state::{self, Args, Place, Workspace};
 use super::terragrunt::{self, Code, Unit};
 use super::value::Value;
-use super::{Edge, Estate, Hole, Root, RootKind, inputs, path, reads};
+use super::{Edge, Estate, Hole, Root, RootKind, convention, inputs, path, reads, workspaces};
 use crate::domain::config::{RepoConfig, RootSettings};
 use crate::domain::hcl::FileFacts;
 use crate::domain::ids::{RootKey, StateKey};
@@ -41,18 +41,23 @@ pub fn survey(
         .values()
         .filter(|module| !is_ignored(&module.dir, config) && !units.contains_key(&module.dir))
         .filter(|module| !(code.contains(module.dir.as_str()) && module.is_left_to_terragrunt()))
-        .filter_map(|module| Some((module, kind_of(module, &called)?)))
+        .filter_map(|module| Some((module, kind_of(module, &called, ground.values_in(&module.dir))?)))
         .collect();
     let dirs = candidates.iter().map(|(module, _)| module.dir.as_str());
     let dirs: BTreeSet<&str> = dirs.chain(units.keys().map(String::as_str)).collect();
     let mut found = Vec::new();
+    let (mut made, mut conventions) = (BTreeSet::new(), Vec::new());
     for (module, kind) in &candidates {
         let settings = config.for_root(&module.dir);
         let workspaces =
             if settings.workspaces.is_empty() { vec!["default".to_owned()] } else { settings.workspaces.clone() };
         for workspace in workspaces {
             let site = Site { ground: &ground, module, kind, settings: &settings, dirs: &dirs };
-            let (root, places, reads) = site.visit(&workspace, &mut estate.holes);
+            let visited = site.visit(&workspace, &mut estate.holes);
+            let (root, places, reads) = (visited.root, visited.places, visited.reads);
+            made.extend(visited.workspaces);
+            conventions.extend(visited.backend_files);
+            index.name(root.key.dir());
             for (place, standing) in places {
                 index.add(estate.roots.len(), place, standing);
             }
@@ -60,7 +65,12 @@ pub fn survey(
             estate.roots.push(root);
         }
     }
+    for (name, dir) in made {
+        own_by_name(&estate, &mut index, &name, &dir);
+    }
+    estate.conventions = convention::told(conventions);
     for unit in units.values() {
+        index.name(&unit.dir);
         let (root, places, reads) = of_unit(unit, &ground, &dirs, &mut estate.holes);
         for (place, standing) in places {
             index.add(estate.roots.len(), place, standing);
@@ -77,6 +87,16 @@ pub fn survey(
     estate.ground = ground;
     sort(&mut estate);
     estate
+}
+
+/// A root whose block names no workspace owns those that other code lets work in its directory.
+fn own_by_name(estate: &Estate, index: &mut Index, name: &str, dir: &str) {
+    let is_meant =
+        |root: &Root| root.key.dir() == dir && !root.state_known && matches!(root.backend.as_str(), "cloud" | "remote");
+    for (at, _) in estate.roots.iter().enumerate().filter(|(_, root)| is_meant(root)) {
+        let place = Place { family: "remote".to_owned(), container: vec![None, None], location: name.to_owned() };
+        index.add(at, place, Standing::Convention);
+    }
 }
 
 /// A unit as a root, with the place of its state and what its module reads.
@@ -147,9 +167,11 @@ fn link_unit(estate: &mut Estate, unit: &Unit, units: &BTreeMap<String, Unit>) {
     }
 }
 
-fn kind_of(module: &Module, called: &BTreeSet<String>) -> Option<RootKind> {
+fn kind_of(module: &Module, called: &BTreeSet<String>, values: &[File]) -> Option<RootKind> {
     if module.backend.is_some() {
-        let shared_file_only = module.only_targets && !module.has_content();
+        // A directory of files for others to link to: it has nothing of its own, or it cannot run by itself.
+        let shared_file_only =
+            module.only_targets && (!module.has_content() || (values.is_empty() && module.is_open()));
         return (!shared_file_only).then_some(RootKind::Certain);
     }
     let configured = module.providers.iter().any(|provider| provider.configured);
@@ -175,8 +197,19 @@ struct Site<'a> {
     dirs: &'a BTreeSet<&'a str>,
 }
 
+/// What a visit finds.
+struct Visited {
+    root: Root,
+    places: Vec<(Place, Standing)>,
+    reads: Vec<reads::Read>,
+    /// Workspaces that its code makes, and the directory of each.
+    workspaces: BTreeSet<(String, String)>,
+    /// Its directory, and the backend files that a convention gives it.
+    backend_files: Option<(String, Vec<String>)>,
+}
+
 impl Site<'_> {
-    fn visit(&self, workspace: &str, holes: &mut Vec<Hole>) -> (Root, Vec<(Place, Standing)>, Vec<reads::Read>) {
+    fn visit(&self, workspace: &str, holes: &mut Vec<Hole>) -> Visited {
         let (ground, dir) = (self.ground, self.module.dir.as_str());
         let set = inputs::variables(ground, self.module, self.settings, holes);
         let find = |from: &str, source: &str| ground.called(from, source);
@@ -196,7 +229,12 @@ impl Site<'_> {
         let places = self.places(&tree, workspace, &mut root, holes);
         self.calls(&tree, &mut root, holes);
         root.files = inputs::files(&tree, ground, self.settings, self.dirs, holes);
-        (root, places, reads::of(&tree))
+        let by_convention = places.iter().any(|(_, standing)| *standing == Standing::Convention);
+        let backend_files = (by_convention && self.module.backend.is_some()).then(|| {
+            let sets = inputs::backend_files(ground, dir, self.dirs);
+            (dir.to_owned(), sets.iter().filter_map(|set| set.last()).map(|(path, _)| path.clone()).collect())
+        });
+        Visited { root, places, reads: reads::of(&tree), workspaces: workspaces::of(&tree), backend_files }
     }
 
     /// Adds the modules whose source had to be evaluated, and says which local ones are not found.
@@ -237,7 +275,7 @@ impl Site<'_> {
             let what = "Only a configured provider makes this look like a root: `terraform { backend … }` would make it one, \
                         and an entry in `roots.ignore` would hide it.";
             holes.push(Hole { path: dir.to_owned(), line, what: what.to_owned() });
-            return Vec::new();
+            return self.said().into_iter().collect();
         };
         root.backend.clone_from(&backend.kind);
         let mut args: Args =
@@ -270,6 +308,9 @@ impl Site<'_> {
             (root.state, root.state_known) = (key, true);
         }
         let known = root.state_known;
+        if let Some(said) = self.said().filter(|_| !known) {
+            return vec![said];
+        }
         let mut places = vec![(own, Standing::Own)];
         if self.settings.workspaces.is_empty() {
             places.extend(at(&args, Workspace::Any).map(|place| (place, Standing::AnyWorkspace)));
@@ -277,7 +318,7 @@ impl Site<'_> {
         if !known && !explicit {
             for facts in inputs::backend_files(self.ground, dir, self.dirs) {
                 let mut args = args.clone();
-                facts.iter().for_each(|facts| set(&mut args, facts, tree));
+                facts.iter().for_each(|(_, facts)| set(&mut args, facts, tree));
                 places.extend(at(&args, Workspace::Of(workspace)).map(|place| (place, Standing::Convention)));
             }
             // The bare block says nothing that a backend file would not say better.
@@ -286,6 +327,14 @@ impl Site<'_> {
             }
         }
         places
+    }
+}
+
+impl Site<'_> {
+    /// The place that the settings name for a backend that the code does not hold.
+    fn said(&self) -> Option<(Place, Standing)> {
+        let place = state::named(self.settings.state.as_deref()?, &self.module.dir)?;
+        Some((place, Standing::Convention))
     }
 }
 

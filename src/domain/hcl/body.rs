@@ -3,7 +3,7 @@
 use super::expr::{Expr, Reference};
 use super::{
     Backend, FileCall, FileFacts, FileHole, ModuleCall, Move, Named, Output, Provider, ReadKind, Resource, StateRead,
-    UnitBlock, Variable,
+    UnitBlock, Variable, WorkspaceBlock,
 };
 use serde_json::Value as Json;
 
@@ -147,6 +147,12 @@ fn resource(top: Top<'_>, facts: &mut FileFacts) {
     let kind = match (top.kind, kind.as_str()) {
         ("data", "terraform_remote_state") => ReadKind::RemoteState,
         ("data", "tfe_outputs") => ReadKind::TfeOutputs,
+        ("resource", "tfe_workspace") => {
+            let part = |name| get(&top.entries, name).cloned();
+            let block = WorkspaceBlock { count: part("count"), for_each: part("for_each"), args: top.entries };
+            facts.workspaces.push(block);
+            return;
+        }
         _ => return,
     };
     facts.reads.push(StateRead {

@@ -219,8 +219,8 @@ pub(super) fn from_hcl(expr: &Expression) -> Expr {
             Expr::Object(object.iter().map(|(key, value)| (object_key(key), from_hcl(value.expr()))).collect())
         }
         Expression::StringTemplate(template) => from_elements(template.iter()),
-        // Indentation and the last line break of a heredoc are not worked out: its text is unknown, its references are not.
-        Expression::HeredocTemplate(heredoc) => Expr::Unsupported(vec![from_template(&heredoc.template)]),
+        // The parser has taken the indentation away and kept the last line break, as the tools do.
+        Expression::HeredocTemplate(heredoc) => from_template(&heredoc.template),
         Expression::Parenthesis(inner) => from_hcl(inner.inner()),
         Expression::Variable(name) => Expr::Name(name.as_str().to_owned()),
         Expression::Conditional(parts) => {

@@ -17,9 +17,13 @@ pub(super) fn read(text: &str, facts: &mut FileFacts) {
     }
 }
 
+/// More holes than this say no more about a file.
+const MOST_HOLES: usize = 20;
+
 /// Cuts after each line that closes a top-level block, the way formatted files look, and reads what it can.
 fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
     let before = facts.holes.len();
+    let mut is_old = false;
     let mut chunk = String::new();
     let mut start = 0;
     let mut lines = text.split_inclusive('\n').enumerate().peekable();
@@ -29,15 +33,27 @@ fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
             continue;
         }
         let parsed = hcl_edit::parser::parse_body(&chunk);
-        match parsed.or_else(|error| hcl_edit::parser::parse_body(&bare_keys(&chunk)).map_err(|_| error)) {
+        let old = |error| match hcl_edit::parser::parse_body(&bare_keys(&chunk)) {
+            Ok(parsed) => {
+                is_old = true;
+                Ok(parsed)
+            }
+            Err(_) => Err(error),
+        };
+        match parsed.or_else(old) {
             Ok(parsed) => take(&parsed, &Lines::new(&chunk, start), facts),
             Err(error) => facts.holes.push(hole(start + error.location().line(), error.message())),
         }
         chunk.clear();
         start = number + 1;
     }
-    if facts.holes.len() == before {
+    if facts.holes.len() == before && !is_old {
         facts.holes.push(hole(line, message));
+    }
+    let more = facts.holes.len().saturating_sub(before + MOST_HOLES);
+    if more > 0 {
+        facts.holes.truncate(before + MOST_HOLES);
+        facts.holes.push(FileHole { line: 0, what: format!("{more} more parts of the file cannot be read.") });
     }
 }
 
