@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use crate::app::Limits;
 use crate::forge::github::{GitHubAuth, GitHubConfig};
 use crate::ports::clock::SystemClock;
+use crate::runner::find_program;
 use crate::sandbox::{Role, Sandbox, SandboxConfig, Wire};
 use crate::serve::{self, Parts, Running};
 
@@ -100,21 +101,27 @@ async fn set_up(options: &Options, data: &Path) -> Result<Stage> {
         Sandbox::start(SandboxConfig { data_dir: data.join("forge"), listen: options.forge, wire: Wire::Plain })
             .await
             .with_context(|| format!("the sandbox forge cannot listen on {}", options.forge))?;
+    let files = sample::repository(&states);
+    seed(&sandbox, &files)?;
+    sandbox.protect(REPO, "main", &["tidegate/plan", "tidegate/apply"]).map_err(refused)?;
+    apply_once(&tool, &files, data).await?;
+    let server = serve::start(parts(&sandbox, options.listen, data)?).await?;
+    sandbox.set_hook(&format!("{}/webhooks/github", server.url), sandbox.app_credentials().webhook_secret);
+    Ok(Stage { sandbox, server, states })
+}
+
+/// The people and their repository.
+fn seed(sandbox: &Sandbox, files: &[(String, String)]) -> Result<()> {
     for login in [AUTHOR, APPROVER, READER] {
         sandbox.create_user(login);
     }
-    let files = sample::repository(&states);
     let borrowed: Vec<(&str, &str)> = files.iter().map(|(path, content)| (path.as_str(), content.as_str())).collect();
     let (owner, name) = REPO.split_once('/').context("the repository's name")?;
     sandbox.create_repo(owner, name, &borrowed).map_err(refused)?;
     for (login, role) in [(AUTHOR, Role::Write), (APPROVER, Role::Admin), (READER, Role::Read)] {
         sandbox.set_role(REPO, login, role).map_err(refused)?;
     }
-    sandbox.protect(REPO, "main", &["tidegate/plan", "tidegate/apply"]).map_err(refused)?;
-    apply_once(&tool, &files, data).await?;
-    let server = serve::start(parts(&sandbox, options.listen, data)?).await?;
-    sandbox.set_hook(&format!("{}/webhooks/github", server.url), sandbox.app_credentials().webhook_secret);
-    Ok(Stage { sandbox, server, states })
+    Ok(())
 }
 
 fn parts(sandbox: &Sandbox, listen: SocketAddr, data: &Path) -> Result<Parts> {
@@ -153,11 +160,8 @@ fn refused(refusal: crate::sandbox::Refusal) -> anyhow::Error {
 
 /// Terraform, or else OpenTofu, as found on the path.
 fn tool() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    ["terraform", "tofu"]
-        .iter()
-        .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
+    let path = std::env::var("PATH").ok()?;
+    ["terraform", "tofu"].iter().find_map(|name| find_program(&path, name))
 }
 
 /// Brings the sample's states into being, as if it had been applied long ago.

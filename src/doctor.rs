@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::config::{Problem, Settings};
 use crate::domain::setup::{Reachable, reachable};
@@ -50,7 +51,11 @@ impl Line {
 }
 
 /// Looks at everything, in the order in which a pull needs it.
-pub async fn examine(settings: Result<Settings, Vec<Problem>>, environment: &BTreeMap<String, String>) -> Vec<Line> {
+pub async fn examine(
+    file: Option<&Path>,
+    settings: Result<Settings, Vec<Problem>>,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Line> {
     let settings = match settings {
         Ok(settings) => settings,
         Err(problems) => {
@@ -64,7 +69,10 @@ pub async fn examine(settings: Result<Settings, Vec<Problem>>, environment: &BTr
             return problems.iter().map(line).collect();
         }
     };
-    let mut lines = vec![Line::good("settings", "they are valid")];
+    let mut lines = vec![match file {
+        Some(file) => Line::good("settings", format!("{} and the environment are valid", file.display())),
+        None => Line::good("settings", "the environment is valid; no file was named by --config"),
+    }];
     lines.push(address(&settings));
     lines.extend(machine::folder(&settings));
     lines.extend(machine::tools(&settings, environment).await);

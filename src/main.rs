@@ -174,7 +174,12 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Plan { base } => plan_here(base.as_deref()).await,
         Command::Doctor { config } => {
             let environment: BTreeMap<String, String> = std::env::vars().collect();
-            let lines = doctor::examine(config::load(config.as_deref(), &environment, cores()), &environment).await;
+            let lines = doctor::examine(
+                config.as_deref(),
+                config::load(config.as_deref(), &environment, cores()),
+                &environment,
+            )
+            .await;
             say(&doctor::text(&lines))?;
             Ok(if doctor::is_well(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }

@@ -145,6 +145,7 @@ pub async fn start_at(parts: Parts, place: Option<GitHubPlace>) -> Result<Runnin
     let vault = Vault::new(parts.key);
     let mut environment = parts.job_environment;
     environment.insert("TIDEGATE_JOB_TOOLS".to_owned(), data_dir.join("tools").display().to_string());
+    environment.insert("TIDEGATE_JOB_PROVIDERS".to_owned(), data_dir.join("providers").display().to_string());
     let executor = LocalSettings {
         program: parts.program,
         args: vec!["job".into()],

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::sweep::Again;
 use super::{App, perform, sweep, turn};
 use crate::domain::effect::Lane;
 use crate::domain::ids::{PullKey, Timestamp};
@@ -19,6 +20,10 @@ const AT_ONCE: usize = 64;
 const LOOK_AGAIN_MS: u64 = 2_000;
 /// After a failure of the store the loop waits this long, milliseconds.
 const STORE_PAUSE_MS: u64 = 500;
+/// How often jobs are looked at when none is known to have ended.
+const LOOK_AT_JOBS: Duration = Duration::from_secs(5);
+/// How often when one ended without its result.
+const LOOK_FOR_A_RESULT: Duration = Duration::from_millis(250);
 
 /// What the engine is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,15 +153,23 @@ async fn until(app: &App, next: Option<Timestamp>) {
 
 /// Looks at jobs whenever one ended, and soon again while a result may still be on its way.
 async fn watch_jobs(app: Arc<App>, stop: CancellationToken) {
+    let waiting = sweep::waiting_jobs(&app).await;
+    let mut again = waiting.map(|()| Again::Later);
     loop {
+        let pause = match again {
+            Ok(Again::Later) => LOOK_AT_JOBS,
+            Ok(Again::Soon) => LOOK_FOR_A_RESULT,
+            Err(error) => {
+                tracing::warn!(why = %turn::chain(&error), "jobs cannot be looked at now");
+                LOOK_AT_JOBS
+            }
+        };
         tokio::select! {
             () = stop.cancelled() => return,
             () = app.executor.ended() => {}
-            () = tokio::time::sleep(Duration::from_secs(5)) => {}
+            () = tokio::time::sleep(pause) => {}
         }
-        if let Err(error) = sweep::jobs(&app).await {
-            tracing::warn!(why = %turn::chain(&error), "jobs cannot be looked at now");
-        }
+        again = sweep::jobs(&app).await;
     }
 }
 

@@ -6,10 +6,10 @@ use super::{App, Connection, FlowError};
 use crate::domain::approval::{Permission, Review, Verdict};
 use crate::domain::command::{self, Command, Reading};
 use crate::domain::config::{ApprovalSource, Requirement};
-use crate::domain::decide::Facts;
+use crate::domain::decide::{Facts, is_merge_unsaid};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Outcome};
 use crate::domain::ids::{Login, PullKey, Sha};
-use crate::domain::pull::{Pull, PullState, Seen};
+use crate::domain::pull::Pull;
 use crate::domain::rollout::{Rollout, Stage};
 use crate::ports::forge::{ForgeError, PullRef};
 use crate::ports::source::Wanted;
@@ -41,7 +41,8 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
     };
     if needs_look(&pull, event, comment) {
         let seen = connection.forge.pull(&at).await?;
-        if queued.attempts < UNSAID_TRIES && is_unsaid(&pull, &seen, command.as_ref().map(|(_, command)| command)) {
+        let is_unsaid = command.as_ref().is_some_and(|(_, command)| is_merge_unsaid(&pull, &seen, command));
+        if is_unsaid && queued.attempts < UNSAID_TRIES {
             return Err(ForgeError::Unavailable("it does not say yet whether the pull merges".to_owned()).into());
         }
         facts.fresh = Some(seen);
@@ -56,11 +57,13 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
         if needs_reviews(rollout, event, command.as_ref().map(|(_, command)| command)) {
             facts.reviews = Some(reviews(connection, &at).await?);
         }
-        if matches!(event, Event::JobEnded { .. } | Event::Inspected(_))
-            && rollout.stage == Stage::Ready
-            && rollout.tree != Sha::new("")
-        {
-            facts.estate = Some(app.source.estate(&at.repo, &rollout.tree, &rollout.config).await?);
+        if may_complete_plans(rollout, event, comment) {
+            facts.estate = match app.source.estate(&at.repo, &rollout.tree, &rollout.config).await {
+                Ok(estate) => Some(estate),
+                Err(error) if matches!(event, Event::JobEnded { .. } | Event::Inspected(_)) => return Err(error.into()),
+                // A mirror that is not there must not hold up what people type.
+                Err(_) => None,
+            };
         }
     }
     if let Event::Inspected(inspection) = event {
@@ -101,15 +104,6 @@ fn command_of<'a>(event: &'a Event, login: &str) -> Option<(&'a Comment, Command
     }
 }
 
-/// Whether an apply hangs on what the forge has yet to work out: asking makes it begin, and it takes a moment.
-fn is_unsaid(pull: &Pull, seen: &Seen, command: Option<&Command>) -> bool {
-    let asks = |rollout: &Rollout| rollout.config.apply.requires.contains(&Requirement::Mergeable);
-    seen.mergeable.is_none()
-        && seen.state == PullState::Open
-        && matches!(command, Some(Command::Apply(_)))
-        && pull.rollout.as_ref().is_some_and(asks)
-}
-
 /// A command acts on the pull as it is now, and a pull of which we know nothing must be looked at.
 fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
     match event {
@@ -118,6 +112,16 @@ fn needs_look(pull: &Pull, event: &Event, comment: Option<&Comment>) -> bool {
         Event::Review(..) => pull.seen.is_none(),
         _ => false,
     }
+}
+
+/// Whether the last plan that is waited for may be there after this event: the reach is read then, from the estate.
+fn may_complete_plans(rollout: &Rollout, event: &Event, comment: Option<&Comment>) -> bool {
+    let may = match event {
+        Event::JobEnded { .. } | Event::Inspected(_) => true,
+        Event::Progress { .. } => false,
+        _ => comment.is_some() || rollout.reach.is_none(),
+    };
+    may && rollout.stage == Stage::Ready && rollout.tree != Sha::new("")
 }
 
 fn needs_reviews(rollout: &Rollout, event: &Event, command: Option<&Command>) -> bool {

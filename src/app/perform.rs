@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
-use super::turn::{backoff_ms, chain, is_away, tries_while_away};
+use super::turn::{TRIES_OF_A_DAY, backoff_ms, chain, is_away};
 use super::{App, FlowError};
 use crate::domain::config;
 use crate::domain::effect::Act;
@@ -44,7 +44,7 @@ fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
         FlowError::Forge(
             ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::TooLong(_) | ForgeError::Conflict(_),
         ) => pending.attempts >= 2,
-        error if is_away(error) => pending.attempts >= tries_while_away(),
+        error if is_away(error) => pending.attempts >= TRIES_OF_A_DAY,
         FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
         FlowError::UnknownForge(_) => true,
         _ => pending.attempts >= TRIES,

@@ -14,28 +14,61 @@ const START_AGAIN_MS: i64 = 30_000;
 /// How long a process that ended may still take to have its result taken in, milliseconds.
 const RESULT_GRACE_MS: i64 = 2_000;
 
-/// Looks at every job whose result is not in.
-pub async fn jobs(app: &App) -> Result<(), FlowError> {
+/// When jobs should be looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// A job ended, and its result may still be on its way.
+    Soon,
+    /// Nothing is known to change.
+    Later,
+}
+
+/// Hands jobs to the executor that were waiting in an earlier server: with it the line of the waiting is gone.
+pub async fn waiting_jobs(app: &App) -> Result<(), FlowError> {
     for job in app.store.open_jobs().await? {
-        job_state(app, &job).await?;
+        if job.state == JobState::Waiting && app.executor.observe(&job.spec.id).await? == Observed::Absent {
+            start_again(app, &job).await?;
+        }
     }
     Ok(())
 }
 
-async fn job_state(app: &App, job: &Job) -> Result<(), FlowError> {
+/// Looks at every job whose result is not in.
+pub async fn jobs(app: &App) -> Result<Again, FlowError> {
+    let mut again = Again::Later;
+    for job in app.store.open_jobs().await? {
+        if job_state(app, &job).await? == Again::Soon {
+            again = Again::Soon;
+        }
+    }
+    Ok(again)
+}
+
+/// Starts a job that nobody runs, unless nobody waits for it any more.
+async fn start_again(app: &App, job: &Job) -> Result<(), FlowError> {
+    let id = &job.spec.id;
+    let pull = app.store.load(&job.pull).await?.pull;
+    if !pull.is_some_and(|pull| reports::waits_for(&pull, id)) {
+        reports::end(app, job, Outcome::Canceled).await?;
+        return Ok(());
+    }
+    let token = app.vault.job_token(id).into();
+    app.executor.start(&Launch { id: id.clone(), url: app.url_of_job(id), token }).await?;
+    app.store.touch_job(id, app.clock.now()).await?;
+    Ok(())
+}
+
+async fn job_state(app: &App, job: &Job) -> Result<Again, FlowError> {
     let silent_ms = app.clock.now().since_ms(job.heartbeat);
     match (job.state, app.executor.observe(&job.spec.id).await?) {
         (JobState::Ended, _) | (_, Observed::Alive) if silent_ms < app.limits.heartbeat_timeout_ms => {}
         (JobState::Waiting, Observed::Absent) if silent_ms < START_AGAIN_MS => {}
-        (JobState::Waiting, Observed::Absent) => {
-            let token = app.vault.job_token(&job.spec.id).into();
-            app.executor.start(&Launch { id: job.spec.id.clone(), url: app.url_of_job(&job.spec.id), token }).await?;
-            app.store.touch_job(&job.spec.id, app.clock.now()).await?;
-        }
+        (JobState::Waiting, Observed::Absent) => start_again(app, job).await?,
         (_, Observed::Ended(why)) if silent_ms >= RESULT_GRACE_MS => {
             let why = why.unwrap_or_else(|| "Its process ended without a result.".to_owned());
             reports::end(app, job, Outcome::Lost(why)).await?;
         }
+        (_, Observed::Ended(_)) => return Ok(Again::Soon),
         (_, _) if silent_ms >= app.limits.heartbeat_timeout_ms => {
             let minutes = app.limits.heartbeat_timeout_ms / 60_000;
             let why = format!("It gave no sign of life for {minutes} minutes.");
@@ -43,7 +76,7 @@ async fn job_state(app: &App, job: &Job) -> Result<(), FlowError> {
         }
         _ => {}
     }
-    Ok(())
+    Ok(Again::Later)
 }
 
 /// Compares every forge with what we know.

@@ -12,7 +12,7 @@ const ROUNDS: usize = 8;
 /// How often an event is tried before it is put aside with the reason.
 const TRIES: i64 = 40;
 /// How often what waits for a forge that is away is tried: with at most a minute between, for a day.
-const TRIES_OF_A_DAY: i64 = 1_500;
+pub(super) const TRIES_OF_A_DAY: i64 = 1_500;
 
 /// Takes an event through its turn. What cannot be had now is tried later, in order; what can never work is put aside, with the reason.
 pub async fn take(app: &App, queued: &Queued) -> Result<(), StoreError> {
@@ -83,11 +83,6 @@ pub(super) fn is_away(error: &FlowError) -> bool {
         FlowError::Forge(ForgeError::Unavailable(_) | ForgeError::Suspended(_))
             | FlowError::Source(SourceError::Unavailable(_))
     )
-}
-
-/// The tries of something that [`is_away`] holds up.
-pub(super) const fn tries_while_away() -> i64 {
-    TRIES_OF_A_DAY
 }
 
 fn later(app: &App, wait_ms: i64, why: &str) -> Next {

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::{APPROVER, AUTHOR, READER, REPO, refused, sample};
-use crate::sandbox::{Identity, Role, Sandbox, SandboxConfig, Wire};
+use super::{APPROVER, AUTHOR, READER, REPO, sample, seed};
+use crate::sandbox::{Identity, Sandbox, SandboxConfig, Wire};
 
 /// How to run the sandbox alone.
 #[derive(Clone, Debug)]
@@ -65,7 +65,9 @@ pub async fn start(options: &Alone, data: &Path) -> Result<Standing> {
     let sandbox = Sandbox::start(config)
         .await
         .with_context(|| format!("the sandbox forge cannot start on {}", options.listen))?;
-    seed(&sandbox, data)?;
+    let states = data.join("states");
+    std::fs::create_dir_all(&states)?;
+    seed(&sandbox, &sample::repository(&states))?;
     let app = sandbox.app_credentials();
     let secret = options.hook.as_ref().and_then(|hook| hook.secret.clone()).unwrap_or(app.webhook_secret.to_owned());
     let key = data.join("app.pem");
@@ -86,22 +88,6 @@ pub async fn start(options: &Alone, data: &Path) -> Result<Standing> {
         sandbox.set_hook(&hook.url, &secret);
     }
     Ok(Standing { sandbox, facts })
-}
-
-fn seed(sandbox: &Sandbox, data: &Path) -> Result<()> {
-    for login in [AUTHOR, APPROVER, READER] {
-        sandbox.create_user(login);
-    }
-    let states = data.join("states");
-    std::fs::create_dir_all(&states)?;
-    let files = sample::repository(&states);
-    let borrowed: Vec<(&str, &str)> = files.iter().map(|(path, content)| (path.as_str(), content.as_str())).collect();
-    let (owner, name) = REPO.split_once('/').context("the repository's name")?;
-    sandbox.create_repo(owner, name, &borrowed).map_err(refused)?;
-    for (login, role) in [(AUTHOR, Role::Write), (APPROVER, Role::Admin), (READER, Role::Read)] {
-        sandbox.set_role(REPO, login, role).map_err(refused)?;
-    }
-    Ok(())
 }
 
 /// Runs it until interrupted.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use nix::sys::statvfs::statvfs;
 
 use super::Line;
 use crate::config::Settings;
+use crate::runner::find_program;
 
 /// Below this a plan's files or a mirror may find no room.
 const LITTLE_ROOM: u64 = 5 << 30;
@@ -74,7 +75,7 @@ fn room(path: &Path) -> Line {
 pub(super) async fn tools(settings: &Settings, environment: &BTreeMap<String, String>) -> Vec<Line> {
     let path = environment.get("PATH").cloned().unwrap_or_default();
     let mut lines = Vec::new();
-    match on_path(&path, "git") {
+    match find_program(&path, "git") {
         None => lines.push(Line::bad("git", "there is none on PATH", "Install git: sources are fetched with it.")),
         Some(program) => match version(&program, &["version"]).await {
             Ok(said) => lines.push(Line::good("git", said.trim().trim_start_matches("git version ").to_owned())),
@@ -85,7 +86,7 @@ pub(super) async fn tools(settings: &Settings, environment: &BTreeMap<String, St
     }
     let mut found = 0;
     for (name, named) in [("terraform", &settings.executor.terraform), ("tofu", &settings.executor.tofu)] {
-        let Some(program) = named.clone().or_else(|| on_path(&path, name)) else { continue };
+        let Some(program) = named.clone().or_else(|| find_program(&path, name)) else { continue };
         match version(&program, &["version", "-json"]).await {
             Ok(said) => {
                 found += 1;
@@ -107,12 +108,6 @@ pub(super) async fn tools(settings: &Settings, environment: &BTreeMap<String, St
         lines.push(Line::bad("tools", "neither terraform nor tofu is found", way_out));
     }
     lines
-}
-
-fn on_path(path: &str, name: &str) -> Option<PathBuf> {
-    let is_program =
-        |file: &PathBuf| file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(is_program)
 }
 
 async fn version(program: &Path, arguments: &[&str]) -> Result<String, String> {

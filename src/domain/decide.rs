@@ -26,6 +26,8 @@ mod observe;
 mod plans;
 mod publish;
 
+pub use command::is_merge_unsaid;
+
 /// Everything that a decision may know beside the pull and the event.
 #[derive(Clone, Debug)]
 pub struct Facts {

@@ -19,6 +19,7 @@ pub mod linked;
 pub mod lock;
 pub mod nearest;
 pub mod note;
+pub mod packages;
 pub mod page;
 pub mod plan;
 pub mod progress;

@@ -20,13 +20,18 @@ use tokio::sync::Notify;
 use crate::domain::ids::JobId;
 use crate::ports::executor::{Executor, ExecutorError, Launch, Observed};
 
+mod room;
 mod trace;
+
+use room::{Rooms, Swept};
 use trace::Trace;
 
 /// What a job may always see of the server's environment.
 const PASSED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LANG"];
 /// How often a job that an earlier server started is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often a tool that outlived its job is looked at.
+const LOOK_AT_A_TOOL: Duration = Duration::from_millis(250);
 /// How many ends are remembered.
 const MOST_ENDS: usize = 10_000;
 
@@ -39,7 +44,8 @@ pub struct LocalSettings {
     pub args: Vec<OsString>,
     /// Where pid files and logs lie; made when missing.
     pub jobs_dir: PathBuf,
-    /// What jobs get beside `PATH`, `HOME`, `TMPDIR` and `LANG`.
+    /// What jobs get beside `PATH`, `HOME`, `TMPDIR` and `LANG`. `TIDEGATE_JOB_DIR` in it names where they make their private
+    /// directories; by default that is in `jobs_dir`.
     pub environment: BTreeMap<String, String>,
     /// How many jobs run at once, at least 1.
     pub parallelism: usize,
@@ -53,6 +59,7 @@ pub struct LocalExecutor {
 
 struct Inner {
     settings: LocalSettings,
+    rooms: Rooms,
     state: Mutex<State>,
     ended: Notify,
 }
@@ -70,7 +77,8 @@ impl LocalExecutor {
     /// Takes over what an earlier server left running. Must be called inside a tokio runtime.
     pub fn new(settings: LocalSettings) -> io::Result<Self> {
         std::fs::create_dir_all(&settings.jobs_dir)?;
-        let inner = Inner { settings, state: Mutex::default(), ended: Notify::new() };
+        let rooms = Rooms::new(&settings.jobs_dir, &settings.environment)?;
+        let inner = Inner { settings, rooms, state: Mutex::default(), ended: Notify::new() };
         let executor = Self { inner: Arc::new(inner) };
         executor.adopt()?;
         Ok(executor)
@@ -79,18 +87,19 @@ impl LocalExecutor {
     fn adopt(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.inner.settings.jobs_dir)? {
             let Some((id, trace)) = Trace::read(&entry?.path()) else { continue };
-            if trace.is_alive() {
+            if trace.is_alive() || self.inner.rooms.is_used(&id) {
                 self.state().alive.insert(id.clone(), trace.clone());
                 let executor = self.clone();
                 tokio::spawn(async move {
                     while trace.is_alive() {
                         tokio::time::sleep(LOOK).await;
                     }
-                    executor.over(&id, None);
+                    executor.leave(&id, None).await;
                 });
             }
         }
-        Ok(())
+        let state = self.state();
+        self.inner.rooms.sweep_but(&state.alive.keys().collect::<Vec<_>>())
     }
 
     /// Starts as many waiting jobs as there is room for.
@@ -109,7 +118,7 @@ impl LocalExecutor {
                 Err(error) => {
                     drop(state);
                     tracing::error!(job = %launch.id, %error, "a job could not be started");
-                    self.over(&launch.id, Some(format!("the job could not be started: {error}")));
+                    self.over(&launch.id, Some(format!("The job could not be started: {error}.")));
                 }
             }
         }
@@ -123,6 +132,7 @@ impl LocalExecutor {
             .env_clear()
             .envs(PASSED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))))
             .envs(&settings.environment)
+            .env(room::VARIABLE, self.inner.rooms.of(&launch.id))
             .env("TIDEGATE_JOB_URL", &launch.url)
             .env("TIDEGATE_JOB_TOKEN", launch.token.expose_secret())
             .stdin(Stdio::null())
@@ -140,12 +150,34 @@ impl LocalExecutor {
     }
 
     async fn reap(self, id: JobId, mut child: Child) {
-        let why = match child.wait().await {
-            Ok(status) if status.success() => None,
-            Ok(status) => Some(format!("the job's process ended with {status}{}", self.last_words(&id))),
-            Err(error) => Some(format!("the job's process was lost: {error}")),
-        };
-        self.over(&id, why);
+        match child.wait().await {
+            Ok(status) if status.success() => {
+                // Its result was taken. The trace of any other end stays, for a server that has not yet heard of it.
+                Trace::remove(&self.inner.settings.jobs_dir, &id);
+                self.over(&id, None);
+            }
+            Ok(status) => {
+                let why = format!("The job's process ended with {status}{}.", self.last_words(&id));
+                self.leave(&id, Some(why)).await;
+            }
+            Err(error) => self.leave(&id, Some(format!("The job's process was lost: {error}."))).await,
+        }
+    }
+
+    /// A job that died has ended when its tool has: what is planned before that would not see what the tool still does.
+    async fn leave(&self, id: &JobId, why: Option<String>) {
+        let mut why = why.into_iter().collect::<Vec<_>>();
+        if self.inner.rooms.is_used(id) {
+            tracing::warn!(job = %id, "a job died and its tool goes on; its end is waited for");
+            while self.inner.rooms.is_used(id) {
+                tokio::time::sleep(LOOK_AT_A_TOOL).await;
+            }
+            why.push("Its tool went on to an end that nobody heard of.".to_owned());
+        }
+        if let Swept::Kept(room) = self.inner.rooms.sweep(id) {
+            why.push(format!("A state that could not be saved lies below `{}` where it ran.", room.display()));
+        }
+        self.over(id, (!why.is_empty()).then(|| why.join(" ")));
     }
 
     fn over(&self, id: &JobId, why: Option<String>) {
@@ -161,7 +193,8 @@ impl LocalExecutor {
                 let _ = std::fs::remove_file(self.log_file(id));
             }
             state.over.insert(id.clone(), why);
-            Trace::remove(&self.inner.settings.jobs_dir, id);
+            // Empty when the job ended well, unless it keeps something there on purpose.
+            let _ = std::fs::remove_dir(self.inner.rooms.of(id));
         }
         self.inner.ended.notify_one();
         self.fill();
@@ -209,7 +242,7 @@ impl Executor for LocalExecutor {
         let mut state = self.state();
         if let Some(at) = state.waiting.iter().position(|launch| launch.id == *job) {
             state.waiting.remove(at);
-            state.over.insert(job.clone(), Some("canceled before it started".to_owned()));
+            state.over.insert(job.clone(), Some("Canceled before it started.".to_owned()));
             drop(state);
             self.inner.ended.notify_one();
             return Ok(());

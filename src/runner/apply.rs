@@ -13,6 +13,7 @@ use super::failure::{Broken, failure, of_errors};
 use super::plan::log_diagnostic;
 use super::process::{Call, Exit, Stopping, run_with};
 use super::program;
+use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::config::ToolKind;
 use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState};
@@ -28,9 +29,8 @@ const LONGEST_ERROR: usize = 4 * 1024;
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
     keeps_its_state(job, &place).map_err(|broken| broken.at("init"))?;
-    let file = job.directory.join("plan.tfplan");
+    let file = saved::file(job);
     let shown = step(job, "show", async {
-        job.server.plan(&file).await?;
         let (_, json) = tool::show(job, &place, &file).await?;
         secrets.add_plan(&json, &place.declared);
         let plan = plan::parse(&json).map_err(|error| {

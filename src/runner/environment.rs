@@ -24,7 +24,10 @@ pub(super) fn scrub(given: &BTreeMap<String, String>, spec: &JobSpec) -> BTreeMa
 
 fn may_pass(name: &str, value: &str) -> bool {
     match name {
-        "TF_WORKSPACE" | "TF_DATA_DIR" => false,
+        // Of the last two: the tools' own cache breaks when two jobs write to it at once.
+        "TF_WORKSPACE" | "TF_DATA_DIR" | "TF_PLUGIN_CACHE_DIR" | "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE" => {
+            false
+        }
         // A file that is not there makes the tool print a warning in the middle of its JSON.
         "TF_CLI_CONFIG_FILE" => Path::new(value).is_file(),
         name => !["TIDEGATE_", "TF_CLI_ARGS", "TF_LOG"].iter().any(|prefix| name.starts_with(prefix)),
@@ -104,6 +107,7 @@ mod tests {
             "TF_LOG_PROVIDER",
             "TF_WORKSPACE",
             "TF_DATA_DIR",
+            "TF_PLUGIN_CACHE_DIR",
             "TF_CLI_CONFIG_FILE",
             "TIDEGATE_JOB_TOKEN",
         ];

@@ -17,14 +17,18 @@ mod environment;
 mod failure;
 mod linked;
 pub mod local;
+mod packages;
 mod plan;
 mod process;
 mod program;
 mod report;
+mod saved;
 mod server;
 mod stop;
 mod tool;
 mod work;
+
+pub use program::find_program;
 
 use failure::{Broken, failure};
 use report::Reporter;
@@ -44,6 +48,8 @@ pub enum RunnerError {
 
 /// The variable that names the tools directory.
 const TOOLS: &str = "TIDEGATE_JOB_TOOLS";
+/// The variable that names the store of provider packages.
+const PACKAGES: &str = "TIDEGATE_JOB_PROVIDERS";
 
 /// What a job works with.
 struct Job {
@@ -54,6 +60,8 @@ struct Job {
     environment: BTreeMap<String, String>,
     /// Where further versions of the tools lie.
     tools: Option<PathBuf>,
+    /// Where provider packages are kept for all jobs of this machine.
+    packages: Option<PathBuf>,
     directory: PathBuf,
     /// Whether the directory must outlive the job.
     keeps: AtomicBool,
@@ -78,6 +86,7 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
             let job = Job {
                 environment: environment::scrub(&environment, &spec),
                 tools: environment.get(TOOLS).map(PathBuf::from),
+                packages: environment.get(PACKAGES).map(PathBuf::from),
                 directory: directory.path().to_owned(),
                 server: server.clone(),
                 reporter: reporter.clone(),

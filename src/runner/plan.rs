@@ -7,6 +7,7 @@ use super::failure::{Broken, of_errors};
 use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::program;
+use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
 use crate::domain::progress::{Diagnostic, Line, What};
@@ -16,7 +17,7 @@ use crate::domain::secret::Secrets;
 /// Plans.
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
     let place = tool::prepare(job, secrets).await?;
-    let file = job.directory.join("plan.tfplan");
+    let file = saved::file(job);
     let (tool, said, fell_back) = step(job, "plan", async {
         let mut upstream = Secrets::default();
         let mut linked = linked::put_in(job, &place, &mut upstream).await?;

@@ -108,8 +108,13 @@ fn on_path(job: &Job, kind: ToolKind) -> Option<Program> {
 }
 
 fn first_on(path: &str, kind: ToolKind) -> Option<Program> {
-    let files = std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name(kind)));
-    files.into_iter().find(|file| is_program(file)).map(|path| Program { kind, path })
+    find_program(path, name(kind)).map(|path| Program { kind, path })
+}
+
+/// The first program of that name in the absolute folders of a `PATH`.
+pub fn find_program(path: &str, name: &str) -> Option<PathBuf> {
+    let files = std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
+    files.into_iter().find(|file| is_program(file))
 }
 
 /// The programs of the tools directory, `<tools>/<tool>/<version>/<tool>`, newest first.

@@ -1,5 +1,6 @@
 //! The calls of the tool that plans and applies share: `init` and `show`, each in the checkout of the root.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -7,8 +8,10 @@ use super::Job;
 use super::checkout;
 use super::declared;
 use super::failure::{Broken, Place, of_text};
-use super::process::{Call, Exit, Stopping, run};
+use super::packages;
+use super::process::{Call, Exit, Stopping, run, run_with};
 use super::program::{self, Program, name};
+use super::saved;
 use crate::domain::config::ToolKind;
 use crate::domain::job::StateLock;
 use crate::domain::progress::Ended;
@@ -49,9 +52,10 @@ pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Re
 /// Checkout, beside which the program is found and its version checked, then `init`.
 pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplace, Broken> {
     let place = step(job, "checkout", async {
-        let (program, checkout) = tokio::join!(program::find(job), checkout::fetch(job));
+        let (program, checkout, plan) = tokio::join!(program::find(job), checkout::fetch(job), saved::fetch(job));
         let (program, checkout) = (program?, checkout?);
         let root = checkout::root(&checkout, job.spec.root.dir())?;
+        saved::take_over(&plan?, &root)?;
         let declared = declared::read(job, &checkout, &root);
         Ok(Workplace { program, checkout, root, declared })
     })
@@ -62,6 +66,29 @@ pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplac
 }
 
 async fn init(job: &Job, place: &Workplace, secrets: &Secrets) -> Result<(), Broken> {
+    let exit = match packages::offer(job, &place.program, &place.root).await {
+        None => call_init(job, place, &job.environment, secrets).await?,
+        Some(offer) => {
+            job.reporter.log("init", &format!("From the provider store: {}", offer.names()));
+            let exit = call_init(job, place, &offer.environment, secrets).await?;
+            if exit.ok() || exit.interrupted || !exit.errors().contains("provider") {
+                exit
+            } else {
+                offer.take_back(&place.root)?;
+                job.reporter.log("init", "Once more, without the provider store.");
+                call_init(job, place, &job.environment, secrets).await?
+            }
+        }
+    };
+    if exit.ok() { Ok(()) } else { Err(ended_badly(job, place, "init", &exit)) }
+}
+
+async fn call_init(
+    job: &Job,
+    place: &Workplace,
+    environment: &BTreeMap<String, String>,
+    secrets: &Secrets,
+) -> Result<Exit, Broken> {
     let mut args: Vec<String> = ["init", "-input=false", "-no-color"].map(str::to_owned).to_vec();
     args.extend(job.spec.backend_config.iter().map(|file| format!("-backend-config={file}")));
     // A backend may be written with variables, which `tofu init` then needs as well.
@@ -69,12 +96,9 @@ async fn init(job: &Job, place: &Workplace, secrets: &Secrets) -> Result<(), Bro
         args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
     }
     let call = Call { program: &place.program.path, args, directory: &place.root, name: "init", stop: Stopping::Kill };
-    let exit = run(job, &call, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
+    let exit = run_with(job, &call, environment, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
     log_errors(job, "init", &exit, secrets);
-    if exit.ok() {
-        return Ok(());
-    }
-    Err(ended_badly(job, place, "init", &exit))
+    Ok(exit)
 }
 
 /// Puts standard error into the step's log.

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::faults::Fault;
 use super::refusal::{Answer, Refusal};
@@ -63,7 +64,7 @@ impl Call {
         let page = self.number("page", 1).max(1);
         let total = items.len();
         let last = total.div_ceil(size).max(1);
-        let shown: Vec<Value> = items.into_iter().skip((page - 1) * size).take(size).collect();
+        let shown: Vec<Value> = items.into_iter().skip((page - 1).saturating_mul(size)).take(size).collect();
         let body = match key {
             Some(key) => json!({"total_count": total, key: shown}),
             None => Value::Array(shown),
@@ -109,6 +110,16 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
             .with("content-type", "application/json; charset=utf-8")
     }
+    /// With a tag of what it says, or, when the client has exactly this, without a body: 304, as GitHub answers a conditional read.
+    fn unless_known(self, known: Option<&str>) -> Self {
+        if self.status != 200 || self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("etag")) {
+            return self;
+        }
+        let tag = format!("W/\"{}\"", hex::encode(Sha256::digest(&self.body)));
+        let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+        let is_known = known.is_some_and(|tags| tags.split(',').any(|one| bare(one) == bare(&tag)));
+        if is_known { Self::empty(304).with("etag", &tag) } else { self.with("etag", &tag) }
+    }
     /// An answer without a body.
     pub fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
@@ -150,9 +161,11 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
     if let Some(Fault::Answer(status, body)) = &fault {
         return finish(Reply::json(*status, body));
     }
+    let known = call.headers.get("if-none-match").and_then(|tags| tags.to_str().ok()).map(str::to_owned);
+    let known = known.filter(|_| call.method == "GET");
     // Git and the lock may block, so the work leaves the async threads.
     let work = tokio::task::spawn_blocking(move || route(&world, &call)).await;
-    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));
+    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error"))).unless_known(known.as_deref());
     match fault {
         Some(Fault::AfterEffect(status)) => finish(Reply::from(Refusal::new(status, "Server Error"))),
         Some(Fault::Reset) => reset(),
@@ -261,8 +274,12 @@ mod tests {
     #[test]
     fn pages_are_cut_and_linked() {
         let items: Vec<Value> = (0..250).map(|n| json!(n)).collect();
-        for (query, len, next) in [("", 30, Some(2)), ("per_page=300", 100, Some(2)), ("per_page=100&page=3", 50, None)]
-        {
+        for (query, len, next) in [
+            ("", 30, Some(2)),
+            ("per_page=300", 100, Some(2)),
+            ("per_page=100&page=3", 50, None),
+            ("per_page=100&page=9223372036854775807", 0, None),
+        ] {
             let reply = call(query).page(items.clone(), None);
             let shown: Vec<Value> = serde_json::from_slice(&reply.body).unwrap();
             assert_eq!(shown.len(), len, "{query}");

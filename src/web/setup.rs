@@ -153,7 +153,7 @@ async fn body(setup: &Setup, session: &str) -> Result<Body, SetupError> {
         }
         (Some(_), false) => Ok(Body::Words(
             "The App of this server was made. What is missing until its first webhook is shown in the browser that made it; \
-             tidegate doctor says it on the server.",
+             `tidegate doctor` says it on the server.",
         )),
     }
 }
@@ -233,6 +233,11 @@ fn cookie(headers: &HeaderMap) -> String {
     let pairs = all.flat_map(|value| value.split(';'));
     let mut ours = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(name, _)| *name == COOKIE_NAME);
     ours.next().map(|(_, value)| value.to_owned()).unwrap_or_default()
+}
+
+/// Text between backticks is code, on a page as in a terminal.
+fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    text.split('`').enumerate().map(|(at, piece)| (at % 2 == 1, piece))
 }
 
 impl Part {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -38,6 +38,7 @@ pub struct Ctx {
     /// What jobs get from the next start of the server on.
     pub job_environment: BTreeMap<String, String>,
     decorate: Option<Decorate>,
+    pushed: Mutex<Vec<String>>,
 }
 
 /// How the server signs in.
@@ -62,9 +63,13 @@ impl Ctx {
         Self::made(files, way, environment, None).await
     }
 
-    /// A server whose adapters have something around them.
-    pub async fn decorated(files: &[(&str, &str)], decorate: Decorate) -> Self {
-        Self::made(files, Way::App, BTreeMap::new(), Some(decorate)).await
+    /// A server whose adapters have something around them, with what the settings let jobs see.
+    pub async fn decorated_in(
+        files: &[(&str, &str)],
+        environment: BTreeMap<String, String>,
+        decorate: Decorate,
+    ) -> Self {
+        Self::made(files, Way::App, environment, Some(decorate)).await
     }
 
     async fn made(
@@ -79,8 +84,16 @@ impl Ctx {
         for login in [MIRA, LIN, KIM, SAM, "tidegate-bot"] {
             sandbox.create_user(login);
         }
-        let mut ctx =
-            Self { sandbox, server: None, address: own_address(), dir, way, job_environment: environment, decorate };
+        let mut ctx = Self {
+            sandbox,
+            server: None,
+            address: own_address(),
+            dir,
+            way,
+            job_environment: environment,
+            decorate,
+            pushed: Mutex::default(),
+        };
         let filled: Vec<(String, String)> =
             files.iter().map(|(path, text)| ((*path).to_owned(), ctx.fill(text))).collect();
         let borrowed: Vec<(&str, &str)> = filled.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -266,7 +279,14 @@ impl Ctx {
             changes.iter().map(|(path, text)| ((*path).to_owned(), text.map(|text| self.fill(text)))).collect();
         let borrowed: Vec<(&str, Option<&str>)> =
             filled.iter().map(|(path, text)| (path.as_str(), text.as_deref())).collect();
-        self.sandbox.commit(REPO, branch, &borrowed, "Change it", MIRA).expect("a commit")
+        let head = self.sandbox.commit(REPO, branch, &borrowed, "Change it", MIRA).expect("a commit");
+        self.pushed.lock().expect("no test panics here").push(head.clone());
+        head
+    }
+
+    /// All commits that were pushed.
+    pub fn pushed(&self) -> Vec<String> {
+        self.pushed.lock().expect("no test panics here").clone()
     }
 
     /// Opens a pull of a branch with these changes.

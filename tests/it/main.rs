@@ -16,6 +16,7 @@ mod runner;
 mod sandbox;
 mod serve;
 mod setup;
+mod shim;
 mod source;
 mod store;
 mod stories;

@@ -7,6 +7,8 @@ use tidegate::domain::ids::RootKey;
 use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLock, VERSION};
 
 mod executor;
+mod packages;
+mod registry;
 mod server;
 mod tools;
 

@@ -14,6 +14,7 @@ mod commands;
 mod crash;
 mod disturbed;
 mod faults;
+mod killed;
 mod linked;
 mod locks;
 mod neighbours;

@@ -5,7 +5,7 @@ use super::Turn;
 use crate::domain::ids::{RootKey, StateKey};
 use crate::domain::lock::{Cause, Release};
 use crate::domain::note::markdown::code;
-use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout};
+use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Stage};
 
 impl Turn<'_> {
     /// A root that plans no change is not held.
@@ -84,6 +84,39 @@ impl Turn<'_> {
                 code(&root.to_string())
             )
         }));
+    }
+
+    /// Leaves each line that keeps others waiting for nothing: of a root that is not to be planned any more, and, when its turn has come,
+    /// of one that has its plan (under `locks: plan` that takes the lock) or that cannot be planned before its source.
+    pub(super) fn leave_lines(&mut self) {
+        let Some(rollout) = &self.pull.rollout else { return };
+        let number = self.number();
+        // Nothing of it is planned until it is mended, and a draft is planned whoever holds what.
+        let none = matches!(rollout.stage, Stage::Refused(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        let (mut done, mut over) = (Vec::new(), Vec::new());
+        for (state, lock) in self.locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&number)) {
+            let turn = lock.holder.is_none() && lock.queue.first() == Some(&number);
+            let run = rollout.runs.values().find(|run| run.state == *state);
+            match run.map(|run| &run.plan) {
+                _ if none => over.push(state.clone()),
+                Some(PlanRun::Dropped { .. } | PlanRun::Unread | PlanRun::Failed { .. }) => over.push(state.clone()),
+                Some(PlanRun::Done(_) | PlanRun::Running { .. }) if turn => {
+                    done.extend(run.map(|run| run.root.clone()));
+                }
+                Some(PlanRun::AwaitsSource(_)) if turn => over.push(state.clone()),
+                Some(PlanRun::Queued)
+                    if turn && run.is_some_and(|run| !super::basis::is_settled(rollout, &run.root)) =>
+                {
+                    over.push(state.clone());
+                }
+                _ => {}
+            }
+        }
+        for root in done {
+            self.hold_for_plan(&root);
+        }
+        let (locks, _) = self.locks.served(number, &over);
+        self.locks = locks;
     }
 
     /// Drops the locks of these roots, but for those that an apply worked on or a person asked for.

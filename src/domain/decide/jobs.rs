@@ -11,6 +11,13 @@ use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, Ro
 /// A lost plan is tried once more.
 const PLAN_TRIES: u32 = 2;
 
+/// What to do when nobody knows how far an apply came.
+const AFTER_A_LOST_APPLY: &str = "Nobody heard how far the apply came, and it is not tried again by itself.\n\
+    The next plan shows what is left to do. If it finds the state locked, the lock was left behind:\n\
+    see that nothing works on this state any more, then use force-unlock with the id that the error names.";
+/// What to do when a plan was lost again and again.
+const AFTER_LOST_PLANS: &str = "It was tried once more by itself, and lost again. The command plan tries anew.";
+
 /// What a job is to a run.
 enum Role {
     Plan,
@@ -270,7 +277,8 @@ fn failure_of(outcome: &Outcome, step: &str) -> Failure {
     };
     match outcome {
         Outcome::Failed { failure, .. } | Outcome::Stale(failure) => failure.clone(),
-        Outcome::Lost(why) => named("The job was lost", why),
+        Outcome::Lost(why) if step == "apply" => named("The job was lost", &format!("{why}\n\n{AFTER_A_LOST_APPLY}")),
+        Outcome::Lost(why) => named("The job was lost", &format!("{why}\n\n{AFTER_LOST_PLANS}")),
         Outcome::Canceled => named("Canceled", "It was stopped before it was done."),
         Outcome::Planned(_) | Outcome::Applied(_) => named("The job reported something else than it was asked for", ""),
     }

@@ -25,6 +25,8 @@ impl Turn<'_> {
         // An apply that ended just now leaves readers whose plans are older than what is there.
         self.plan_outdated_again();
         self.start_plans();
+        self.leave_lines();
+        self.let_go_of_unchanged();
         self.follow_base();
     }
 
@@ -206,7 +208,10 @@ impl Turn<'_> {
         if !rollout.is_planned() || rollout.reach.is_some() {
             return;
         }
-        rollout.planned_at = Some(now);
+        if facts.estate.is_some() || rollout.planned_at.is_none() {
+            // Without an estate this comes again with every event; the plans are as old as they are.
+            rollout.planned_at = Some(now);
+        }
         mark_replans(rollout);
         if let Some(estate) = &facts.estate {
             let plans: Vec<(RootKey, &Plan)> =

@@ -15,7 +15,7 @@ use crate::domain::lock::{Cause, Holder, LockTable, Release};
 use crate::domain::page::Pages;
 use crate::domain::plan::{Action, Change, OutputChange, Plan, Shown};
 use crate::domain::pull::{Pull, PullState, Seen};
-use crate::domain::rollout::{Planned, Tool};
+use crate::domain::rollout::{PlanRun, Planned, Rollout, Stage, Tool};
 
 const AUTHOR: &str = "mira";
 
@@ -145,6 +145,7 @@ impl World {
             assert_eq!(format!("{decision:?}"), format!("{again:?}"), "deciding is a function");
         }
         self.check(&decision);
+        self.check_lines(&decision);
         self.pull = decision.pull.clone();
         if let Some(locks) = &decision.locks {
             self.locks = locks.clone();
@@ -196,6 +197,23 @@ impl World {
                 decision.ledger.iter().any(|line| line.contains("uses") && line.contains(digest.as_str())),
                 "the ledger records the use"
             );
+        }
+    }
+
+    /// Nobody keeps others waiting in a line for a state that it will not plan.
+    fn check_lines(&self, decision: &Decision) {
+        let locks = decision.locks.as_ref().unwrap_or(&self.locks);
+        let ready = |rollout: &&Rollout| !matches!(rollout.stage, Stage::Inspecting);
+        let Some(rollout) = decision.pull.rollout.as_ref().filter(ready) else { return };
+        for (state, lock) in locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&1)) {
+            let turn = lock.holder.is_none() && lock.queue.first() == Some(&1);
+            let plan = rollout.runs.values().find(|run| run.state == *state).map(|run| &run.plan);
+            let wants = match plan {
+                Some(PlanRun::Queued | PlanRun::Blocked(_)) => rollout.stage == Stage::Ready,
+                Some(PlanRun::Done(_) | PlanRun::Running { .. } | PlanRun::AwaitsSource(_)) => !turn,
+                _ => false,
+            };
+            assert!(wants && decision.pull.is_open(), "{state:?}: {lock:?} while {plan:?}");
         }
     }
 

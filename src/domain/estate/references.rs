@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Estate;
 use super::ground::Ground;
 use super::module::{self, Module};
-use crate::domain::hcl::{Expr, ModuleCall, Provider, Reference};
+use crate::domain::hcl::{ModuleCall, Provider, Reference};
 use crate::domain::ids::RootKey;
 
 /// Users of each thing in a root's module tree.

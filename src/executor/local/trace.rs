@@ -67,6 +67,14 @@ pub(super) fn file(dir: &Path, id: &JobId, extension: &str) -> PathBuf {
     dir.join(format!("{name}.{extension}"))
 }
 
+/// Whether a process leads a process group.
+pub(super) fn leads_a_group(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let mut fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
+    let is_gone = matches!(fields.next(), None | Some("Z" | "X"));
+    !is_gone && fields.nth(1).is_some_and(|group| group == pid.to_string())
+}
+
 /// When a process started; `None` when it is gone, dead but not yet reaped, or unknown.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -73,7 +73,7 @@ async fn a_stop_reaches_a_running_job_and_drops_a_waiting_one() {
     tokio::fs::read(&ready).await.unwrap();
     assert_eq!(executor.observe(&"b".into()).await.unwrap(), Observed::Alive);
     executor.cancel(&"b".into()).await.unwrap();
-    assert_eq!(end_of(&executor, "b").await.as_deref(), Some("canceled before it started"));
+    assert_eq!(end_of(&executor, "b").await.as_deref(), Some("Canceled before it started."));
     executor.cancel(&"a".into()).await.unwrap();
     executor.cancel(&"a".into()).await.unwrap();
     executor.cancel(&"never-there".into()).await.unwrap();

@@ -61,6 +61,33 @@ async fn a_client_that_speaks_only_https_reads_and_clones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_has_is_not_sent_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let standing = start(Encryption::Plain, dir.path()).await.unwrap();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = |tag: Option<String>| {
+        let request = http
+            .get(format!("{}/repos/acme/infra/pulls", standing.sandbox.url()))
+            .bearer_auth(text(&standing.facts["tokens"]["lin"]));
+        tag.map_or_else(
+            || request.try_clone().unwrap(),
+            |tag| request.try_clone().unwrap().header("if-none-match", tag),
+        )
+        .send()
+    };
+    let first = ask(None).await.unwrap();
+    let tag = first.headers()["etag"].to_str().unwrap().to_owned();
+    let again = ask(Some(tag.clone())).await.unwrap();
+    assert_eq!((again.status().as_u16(), again.headers()["etag"].to_str().unwrap()), (304, tag.as_str()));
+    assert!(again.bytes().await.unwrap().is_empty());
+    let change = [("network/main.tf", Some("# less\n"))];
+    standing.sandbox.commit("acme/infra", "less", &change, "Less", "mira").unwrap();
+    standing.sandbox.open_pull("acme/infra", "less", "Less", "mira").unwrap();
+    let changed = ask(Some(tag)).await.unwrap();
+    assert_eq!(changed.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_outlives_a_restart_and_a_bad_one_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let made = Identity::made_in(dir.path()).unwrap();

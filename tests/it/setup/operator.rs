@@ -106,3 +106,80 @@ async fn a_forgotten_app_makes_room_for_another() {
     stage.sandbox.forget_app();
     stage.set_up().await;
 }
+
+fn doctor(settings: &std::path::Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(["doctor", "--config", &settings.display().to_string()]);
+    command
+}
+
+fn lines(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_what_is_missing_and_what_mends_it() {
+    let stage = Stage::new().await;
+    let data = stage.dir.path().join("server");
+    let settings = stage.dir.path().join("tidegate.toml");
+    let text = format!(
+        "listen = \"{address}\"\nurl = \"http://{address}\"\ndata_dir = \"{}\"\n[keys]\nencryption = \"{}\"\n[github]\nurl = \"{url}\"\nweb_url = \"{url}\"\n",
+        data.display(),
+        "07".repeat(32),
+        address = stage.address,
+        url = stage.sandbox.url()
+    );
+    std::fs::write(&settings, text).unwrap();
+    let said = doctor(&settings).output().await.unwrap();
+    assert_eq!(said.status.code(), Some(1));
+    for part in ["ok    server", "ok    database", "FAIL  App", "/setup/github", "1 must be mended"] {
+        assert!(lines(&said).contains(part), "{part} is not in:\n{}", lines(&said));
+    }
+
+    let cookie = stage.enter().await;
+    let back = stage.made(&cookie).await;
+    stage.get(&back, &cookie).await;
+    let said = lines(&doctor(&settings).output().await.unwrap());
+    for part in ["we are tidegate[bot]", "FAIL  repositories", "/apps/tidegate/installations/new", "FAIL  webhooks"] {
+        assert!(said.contains(part), "{part} is not in:\n{said}");
+    }
+
+    stage.install().await;
+    let said = doctor(&settings).output().await.unwrap();
+    let text = lines(&said);
+    assert_eq!(said.status.code(), Some(0), "{text}");
+    for part in ["ok    repositories  acme/infra", "taken is installation, 2", "ok    git", "ok    terraform"] {
+        assert!(text.contains(part), "{part} is not in:\n{text}");
+    }
+    let key = stage.sandbox.app_credentials().private_key;
+    let secrets = key.lines().filter(|line| line.len() > 40).map(str::to_owned).chain(stage.sandbox.made_secret());
+    assert!(secrets.into_iter().all(|secret| !text.contains(&secret)), "{text}");
+}
+
+#[tokio::test]
+async fn the_doctor_changes_nothing_and_says_every_wrong_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("tidegate.toml");
+    let data = folder.path().join("data");
+    std::fs::write(&settings, format!("data_dir = \"{}\"\nlisten = \"127.0.0.1:9\"\n", data.display())).unwrap();
+    let said = doctor(&settings).env("PATH", "/nowhere").output().await.unwrap();
+    assert_eq!(said.status.code(), Some(1));
+    for part in [
+        "FAIL  address",
+        "look  data folder",
+        "FAIL  git",
+        "FAIL  tools",
+        "FAIL  server",
+        "look  database",
+        "FAIL  App",
+    ] {
+        assert!(lines(&said).contains(part), "{part} is not in:\n{}", lines(&said));
+    }
+    assert!(!data.exists(), "it made the folder");
+    std::fs::write(&settings, "lisen = \"x\"\n[github]\napp_id = 7\n").unwrap();
+    let said = lines(&doctor(&settings).output().await.unwrap());
+    assert!(
+        ["did you mean `listen`", "github.private_key", "github.webhook_secret"].iter().all(|part| said.contains(part)),
+        "{said}"
+    );
+}

@@ -11,7 +11,11 @@ use tokio::sync::watch;
 
 mod executor;
 mod forge;
+mod source;
 mod store;
+
+/// Something that happens once, at the first boundary of this name.
+type Strike = (&'static str, Box<dyn FnOnce() + Send>);
 
 /// What goes wrong in the first life of a server; later lives are whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,7 @@ pub enum Trouble {
 pub struct Peril {
     trouble: Trouble,
     lives: Mutex<Vec<Arc<Life>>>,
+    strikes: Arc<Mutex<Vec<Strike>>>,
 }
 
 /// One life of a server.
@@ -35,12 +40,20 @@ pub struct Life {
     trouble: Trouble,
     passed: Mutex<Vec<String>>,
     dead: watch::Sender<bool>,
+    /// After how many further boundaries it dies, when that was ordered.
+    left: Mutex<Option<usize>>,
     once: Mutex<HashSet<(i64, i64)>>,
+    strikes: Arc<Mutex<Vec<Strike>>>,
 }
 
 impl Peril {
     pub fn new(trouble: Trouble) -> Arc<Self> {
-        Arc::new(Self { trouble, lives: Mutex::default() })
+        Arc::new(Self { trouble, lives: Mutex::default(), strikes: Arc::default() })
+    }
+
+    /// Orders something for the first boundary of this name, over all lives.
+    pub fn at(&self, boundary: &'static str, strike: impl FnOnce() + Send + 'static) {
+        self.strikes.lock().unwrap_or_else(PoisonError::into_inner).push((boundary, Box::new(strike)));
     }
 
     /// What `Ctx::decorated` takes.
@@ -51,12 +64,19 @@ impl Peril {
 
     fn begin(&self) -> Arc<Life> {
         let mut lives = self.lives.lock().unwrap_or_else(PoisonError::into_inner);
-        let trouble = match self.trouble {
-            Trouble::DiesAt(_) if !lives.is_empty() => Trouble::Nothing,
-            trouble => trouble,
+        let left = match self.trouble {
+            Trouble::DiesAt(at) if lives.is_empty() => Some(at),
+            _ => None,
         };
-        let life =
-            Arc::new(Life { trouble, passed: Mutex::default(), dead: watch::channel(false).0, once: Mutex::default() });
+        let life = Arc::new(Life {
+            trouble: self.trouble,
+            passed: Mutex::default(),
+            dead: watch::channel(false).0,
+            left: Mutex::default(),
+            once: Mutex::default(),
+            strikes: Arc::clone(&self.strikes),
+        });
+        life.dies_in(left);
         lives.push(Arc::clone(&life));
         life
     }
@@ -76,17 +96,37 @@ impl Peril {
 impl Life {
     /// Passes a boundary, or never comes back.
     async fn boundary(&self, what: String) {
+        self.strike(&what);
         let dies = {
             let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
             if !*self.dead.borrow() {
                 passed.push(what);
             }
-            self.trouble == Trouble::DiesAt(passed.len())
+            self.counts_down()
         };
         if dies {
             self.dead.send_replace(true);
         }
         self.lives().await;
+    }
+
+    /// What was ordered for here.
+    fn strike(&self, what: &str) {
+        let mut strikes = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = strikes.iter().position(|(name, _)| *name == what) {
+            strikes.swap_remove(at).1();
+        }
+    }
+
+    /// Orders its death after so many further boundaries; `None` takes the order back.
+    pub fn dies_in(&self, boundaries: Option<usize>) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = boundaries;
+    }
+
+    fn counts_down(&self) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.map(|left| left.saturating_sub(1));
+        *left == Some(0)
     }
 
     /// A dead server does nothing any more.
@@ -126,7 +166,7 @@ fn around(life: &Arc<Life>, adapters: Adapters) -> Adapters {
     Adapters {
         forges,
         store: Arc::new(store::Store { life: Arc::clone(life), inner: adapters.store }),
-        source: adapters.source,
+        source: Arc::new(source::Source { life: Arc::clone(life), inner: adapters.source }),
         executor: Arc::new(executor::Executor { life: Arc::clone(life), inner: adapters.executor }),
     }
 }
