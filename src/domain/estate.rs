@@ -21,6 +21,7 @@ mod path;
 mod reached;
 mod reads;
 mod references;
+mod shape;
 mod state;
 mod survey;
 mod terragrunt;

@@ -105,6 +105,8 @@ pub struct Variable {
     pub name: String,
     /// Its default.
     pub default: Option<Expr>,
+    /// Its type, when that has optional attributes.
+    pub shape: Option<Expr>,
     /// It says `sensitive = true`.
     pub sensitive: bool,
     /// What its validation refers to.

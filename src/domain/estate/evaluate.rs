@@ -9,6 +9,7 @@ use super::function;
 use super::module::Module;
 use super::operator::{calculate, compare};
 use super::path;
+use super::shape;
 use super::value::{GAP, Value};
 use crate::domain::hcl::{Call, Expr, ForExpr, ModuleCall, Step};
 
@@ -374,7 +375,13 @@ impl<'a> Tree<'a> {
         }
         self.depth.set(self.depth.get() + 1);
         let value = match kind {
-            'v' => self.variable(scope, name),
+            'v' => {
+                let shape = self.scopes[scope].module.variables.get(name).and_then(|variable| variable.shape.as_ref());
+                let value = self.variable(scope, name);
+                shape.map_or(value.clone(), |shape| {
+                    shape::filled(value, shape, &|expr| self.eval(expr, Here::of(scope)))
+                })
+            }
             'l' => self.scopes[scope]
                 .module
                 .locals

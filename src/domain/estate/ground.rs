@@ -79,7 +79,8 @@ impl Ground {
                 let hole = hcl::FileHole { line: 0, what: what.to_owned() };
                 Arc::new(FileFacts { holes: vec![hole], ..FileFacts::default() })
             });
-            if hcl::is_terragrunt(path) {
+            let old_unit = path.ends_with(super::terragrunt::OLD_FILE) && !file.units.is_empty();
+            if hcl::is_terragrunt(path) || old_unit {
                 terragrunt.insert(path.clone(), Arc::clone(&file));
             }
             if !configuration && !hcl::is_values(path) {

@@ -275,16 +275,23 @@ impl Site<'_> {
             let what = "Only a configured provider makes this look like a root: `terraform { backend … }` would make it one, \
                         and an entry in `roots.ignore` would hide it.";
             holes.push(Hole { path: dir.to_owned(), line, what: what.to_owned() });
-            return self.said().into_iter().collect();
+            // Without a backend the state lies beside the code, unless a backend is written at run time.
+            let beside =
+                || Some((state::place("local", &Args::new(), Workspace::Of(workspace), dir)?, Standing::Convention));
+            return self.said().or_else(beside).into_iter().collect();
         };
         root.backend.clone_from(&backend.kind);
         let mut args: Args =
             backend.args.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0)))).collect();
-        if let Some(text) = args.values().filter_map(Value::as_known).find(|text| is_placeholder(text)) {
+        for value in args.values_mut() {
+            let Some(text) = value.as_known().filter(|text| is_placeholder(text)) else { continue };
+            // Somebody fills it in before the first init; what else the block says still stands.
+            *value = Value::Unknown;
+            if root.kind == RootKind::Certain {
+                let what = format!("The backend holds a placeholder, `{text}`: the root is listed and not planned.");
+                holes.push(Hole { path: file.clone(), line: backend.line, what });
+            }
             root.kind = RootKind::Probable;
-            let what = format!("The backend holds a placeholder, `{text}`: the root is listed and not planned.");
-            holes.push(Hole { path: file.clone(), line: backend.line, what });
-            return Vec::new();
         }
         let explicit = !self.settings.backend_config.is_empty();
         for name in &self.settings.backend_config {
@@ -345,7 +352,12 @@ fn set(args: &mut Args, facts: &FileFacts, tree: &Tree<'_>) {
 fn is_placeholder(text: &str) -> bool {
     let after = |mark: char| text.split(mark).skip(1).filter_map(|rest| rest.chars().next());
     let tag = text.split_once('<').is_some_and(|(_, rest)| rest.contains('>'));
-    text.contains("UPDATE_ME") || tag || after('$').any(|next| next.is_alphabetic() || next == '_')
+    let words = ["UPDATE_ME", "CHANGE_ME", "CHANGEME", "REPLACE_ME"];
+    let template = text.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"));
+    words.iter().any(|word| text.contains(word))
+        || tag
+        || template
+        || after('$').any(|next| next.is_alphabetic() || next == '_')
 }
 
 fn share_states(estate: &mut Estate) {

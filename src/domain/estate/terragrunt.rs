@@ -14,6 +14,8 @@ mod scene;
 use scene::{Block, Reader, Scene};
 
 const FILE: &str = "terragrunt.hcl";
+/// Its name before Terragrunt had a file of its own.
+pub(super) const OLD_FILE: &str = "terraform.tfvars";
 const STACK: &str = "terragrunt.stack.hcl";
 
 /// A directory that Terragrunt plans.
@@ -55,7 +57,10 @@ pub(super) struct Need {
 /// The units of a tree, by directory.
 pub(super) fn units(ground: &Ground, listing: &Listing, holes: &mut Vec<Hole>) -> BTreeMap<String, Unit> {
     let reader = Reader { ground, listing };
-    let files = ground.terragrunt.keys().filter(|path| name(path) == FILE);
+    let files = ground
+        .terragrunt
+        .keys()
+        .filter(|path| name(path) == FILE || (name(path) == OLD_FILE && !reader.has(path::parent(path), FILE)));
     let scenes: Vec<(&String, Scene<'_>)> = files.map(|path| (path, reader.scene(path, path::parent(path)))).collect();
     let included: BTreeSet<&str> =
         scenes.iter().flat_map(|(_, scene)| scene.parents.values()).map(String::as_str).collect();
@@ -176,10 +181,14 @@ fn state(block: &Block, dir: &str) -> Option<(String, Args)> {
 /// The unit that a path means: seen from the unit, or else from the file that says it.
 fn target(ground: &Ground, to: &Value, dir: &str, file: &str) -> Option<String> {
     let to = to.as_known()?;
-    let is_unit = |dir: &String| ground.terragrunt.contains_key(&path::join(dir, FILE));
+    let is_unit =
+        |dir: &String| [FILE, OLD_FILE].iter().any(|name| ground.terragrunt.contains_key(&path::join(dir, name)));
     let seen = |from: &str| {
         let path = scene::real(&to, from)?;
-        let path = path.strip_suffix(FILE).map_or(path.as_str(), |dir| dir.trim_end_matches('/'));
+        let path = path
+            .strip_suffix(FILE)
+            .or(path.strip_suffix(OLD_FILE))
+            .map_or(path.as_str(), |dir| dir.trim_end_matches('/'));
         ground.links.resolve(&path::join(".", path))
     };
     let first = seen(dir);

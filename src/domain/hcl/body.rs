@@ -24,6 +24,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
     match top.kind {
         "terraform" if get(&top.entries, "source").is_some() => facts.units.push(unit(top)),
         "include" | "dependency" | "dependencies" | "remote_state" => facts.units.push(unit(top)),
+        "terragrunt" => old_unit(top, facts),
         "terraform" => settings(top, facts),
         "provider" => facts.providers.push(Provider {
             name: label(0),
@@ -35,6 +36,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         "variable" => facts.variables.push(Variable {
             name: label(0),
             default: get(&top.entries, "default").cloned(),
+            shape: get(&top.entries, "type").filter(|shape| has_options(shape)).cloned(),
             sensitive: is_sensitive(&top.entries),
             references: pick(&top.entries, "validation"),
         }),
@@ -62,6 +64,28 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
 fn unit(top: Top<'_>) -> UnitBlock {
     let label = top.labels.into_iter().next().unwrap_or_default();
     UnitBlock { kind: top.kind.to_owned(), label, args: top.entries, line: top.line }
+}
+
+fn has_options(shape: &Expr) -> bool {
+    let mut found = false;
+    shape.visit(&mut |part| found |= matches!(part, Expr::Call(call) if call.name == "optional"));
+    found
+}
+
+/// What Terragrunt's object in a var file holds.
+fn old_unit(top: Top<'_>, facts: &mut FileFacts) {
+    for (kind, inner) in top.entries {
+        let Expr::Object(inner) = inner else { continue };
+        let named = |(key, value): (Expr, Expr)| key.as_text().map(|key| (key.to_owned(), value.clone()));
+        let args: Vec<Named> = inner.into_iter().filter_map(named).collect();
+        let is_meant = match kind.as_str() {
+            "terraform" => get(&args, "source").is_some(),
+            kind => matches!(kind, "include" | "dependencies" | "remote_state"),
+        };
+        if is_meant {
+            facts.units.push(UnitBlock { kind, label: String::new(), args, line: top.line });
+        }
+    }
 }
 
 fn is_sensitive(entries: &[Named]) -> bool {

@@ -1,6 +1,8 @@
 //! HCL's native syntax into facts. A file that does not parse as a whole is tried block by block, so that
 //! one bad line hides one block and not the file.
 
+use std::borrow::Cow;
+
 use hcl_edit::Span;
 use hcl_edit::structure::{Block, Body, Structure};
 use serde_json::Value as Json;
@@ -11,10 +13,30 @@ use super::{FileFacts, FileHole, Named};
 
 /// Reads a whole file.
 pub(super) fn read(text: &str, facts: &mut FileFacts) {
+    let text = &blocks_of_old(text);
     match hcl_edit::parser::parse_body(text) {
         Ok(parsed) => take(&parsed, &Lines::new(text, 0), facts),
         Err(whole) => salvage(text, whole.location().line(), whole.message(), facts),
     }
+}
+
+/// Terragrunt once had its blocks in `terraform.tfvars`, in an object; as blocks in a block they are the same. Every byte keeps its place.
+fn blocks_of_old(text: &str) -> Cow<'_, str> {
+    const NAME: &str = "terragrunt";
+    let sign = |line: &str| {
+        let rest = line.strip_prefix(NAME)?;
+        let inner = rest.trim_start().strip_prefix('=')?;
+        inner.trim_start().starts_with('{').then_some(line.len() - inner.len() - 1)
+    };
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(at) = sign(line) {
+            let at = start + at;
+            return Cow::Owned(format!("{} {}", &text[..at], &text[at + 1..]));
+        }
+        start += line.len();
+    }
+    Cow::Borrowed(text)
 }
 
 /// More holes than this say no more about a file.

@@ -45,10 +45,55 @@ fn folder_names_prove_nothing_except_examples_of_modules_and_fixtures() {
 
 #[test]
 fn placeholders_are_listed_and_not_planned() {
-    for key in ["envs/$app/x", "UPDATE_ME", "<team>/x"] {
+    for key in ["envs/$app/x", "UPDATE_ME", "<team>/x", "{{ team }}/x"] {
         let found = check(&[("templates/main.tf", &s3(key))], NONE, NONE);
         assert_eq!(found.roots.len(), 1);
         assert!(found.holes.iter().any(|hole| hole.what.contains("placeholder")));
+    }
+}
+
+#[test]
+fn a_placeholder_hides_only_itself() {
+    let root = |prefix: &str, rest: &str| {
+        format!(
+            "terraform {{\n  backend \"gcs\" {{\n    bucket = \"UPDATE_ME\"\n    prefix = \"{prefix}\"\n  }}\n}}\n{rest}"
+        )
+    };
+    let read = "variable \"bucket\" {}\ndata \"terraform_remote_state\" \"boot\" {\n  backend = \"gcs\"\n  config = {\n    bucket = var.bucket\n    prefix = \"states/boot\"\n  }\n}\n";
+    let (boot, org) = (root("states/boot", ""), root("states/org", read));
+    let found = check(&[("0-boot/b.tf", &boot), ("1-org/b.tf", &org)], NONE, &["1-org -> 0-boot?"]);
+    assert_eq!(found.roots.len(), 2);
+    assert_eq!(found.holes.iter().filter(|hole| hole.what.contains("`UPDATE_ME`")).count(), 2);
+}
+
+#[test]
+fn a_read_beside_a_directory_without_a_backend_is_probably_of_it() {
+    let net = "provider \"p\" {\n  a = 1\n}\n";
+    let app = format!(
+        "{}data \"terraform_remote_state\" \"n\" {{\n  backend = \"local\"\n  config = {{ path = \"../net/terraform.tfstate\" }}\n}}\n",
+        s3("app")
+    );
+    check(&[("app/m.tf", &app), ("net/m.tf", net)], &["app"], &["app -> net?"]);
+}
+
+#[test]
+fn optional_attributes_have_their_defaults() {
+    let app = |given: &str| {
+        let kind = "map(object({\n    key = optional(string, \"a/net\")\n    more = optional(object({ x = optional(string, \"b\") }), {})\n  }))";
+        let variable = format!("variable \"nets\" {{\n  type = {kind}\n  default = {given}\n}}\n");
+        let read = read("net").replace(
+            "config = { bucket = \"b\", key = \"net\" }",
+            "for_each = var.nets\n  config = { bucket = each.value.more.x, key = try(each.value.key, \"b/net\") }",
+        );
+        format!("{}{variable}{read}", s3("app"))
+    };
+    let (a, b) = (s3("a/net"), s3("b/net"));
+    for (given, wanted) in [
+        ("{ one = {} }", vec!["app -> a"]),
+        ("{ one = { key = null }, two = { key = \"b/net\", more = { x = \"b\" } } }", vec!["app -> a", "app -> b"]),
+        ("{ one = { more = { x = \"c\" } } }", vec![]),
+    ] {
+        check(&[("a/m.tf", &a), ("app/m.tf", &app(given)), ("b/m.tf", &b)], &["a", "app", "b"], &wanted);
     }
 }
 

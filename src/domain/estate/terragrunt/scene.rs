@@ -11,7 +11,7 @@ use super::super::ground::Ground;
 use super::super::module::Module;
 use super::super::path;
 use super::super::value::{GAP, Value};
-use super::FILE;
+use super::{FILE, OLD_FILE};
 use crate::domain::hcl::{Call, Expr, Step};
 use crate::domain::tree::Listing;
 
@@ -126,7 +126,14 @@ impl<'a> Reader<'a> {
             let reference = Expr::Traversal(Box::new(Expr::Name("local".to_owned())), vec![Step::Attr(name.clone())]);
             (name.clone(), tree.eval(&reference, Here::of(0)))
         };
-        let inputs = facts.values.iter().find(|(name, _)| name == "inputs");
+        let inputs = facts.values.iter().find(|(name, _)| name == "inputs").map(|(_, value)| eval(value));
+        // The rest of an old file are the variables themselves, and those of a parent's are its own.
+        let of_old = || facts.values.iter().map(|(name, value)| (name.clone(), eval(value))).collect();
+        let inputs = match file.ends_with(OLD_FILE) {
+            true if path::parent(file) == scene.unit => Some(Value::Object(of_old())),
+            true => None,
+            false => inputs,
+        };
         let blocks = facts.units.iter().map(|block| Block {
             kind: block.kind.clone(),
             label: block.label.clone(),
@@ -136,7 +143,7 @@ impl<'a> Reader<'a> {
         });
         Said {
             locals: module.locals.keys().map(local).collect(),
-            inputs: inputs.map_or(Value::Null, |(_, value)| eval(value)),
+            inputs: inputs.unwrap_or(Value::Null),
             blocks: blocks.collect(),
         }
     }
@@ -177,7 +184,9 @@ impl<'a> Reader<'a> {
             "path_relative_to_include" => Value::text(path::relative(&parent(), scene.unit)),
             "path_relative_from_include" => Value::text(path::relative(scene.unit, &parent())),
             "find_in_parent_folders" => {
-                let name = if call.args.is_empty() { FILE.to_owned() } else { arg(0).as_known()? };
+                let of_old = file.ends_with(OLD_FILE);
+                let usual = if of_old { OLD_FILE } else { FILE };
+                let name = if call.args.is_empty() { usual.to_owned() } else { arg(0).as_known()? };
                 self.above(scene.unit, &name).unwrap_or_else(|| match arg(1) {
                     Value::Null => Value::Missing,
                     fallback => fallback,
@@ -196,6 +205,11 @@ impl<'a> Reader<'a> {
     /// The nearest file or folder of that name above a directory.
     fn above(&self, dir: &str, name: &str) -> Option<Value> {
         path::ancestors(dir).map(|at| path::join(at, name)).find(|path| self.is_there(path)).map(|path| placed(&path))
+    }
+
+    /// Whether a directory holds such a file of Terragrunt's.
+    pub fn has(&self, dir: &str, name: &str) -> bool {
+        self.ground.terragrunt.contains_key(&path::join(dir, name))
     }
 
     fn is_there(&self, path: &str) -> bool {

@@ -150,3 +150,32 @@ fn what_only_terragrunt_knows_is_a_hole_and_loops_end() {
         found.holes
     );
 }
+
+#[test]
+fn units_from_before_terragrunt_had_a_file_of_its_own() {
+    let root = "terragrunt = {\n  remote_state {\n    backend = \"s3\"\n    config {\n      bucket = \"b\"\n      key = \"${path_relative_to_include()}/x.tfstate\"\n    }\n  }\n}\nregion = \"of the parent\"\n";
+    let include = "  include {\n    path = \"${find_in_parent_folders()}\"\n  }\n";
+    let unit = |rest: &str, values: &str| format!("{values}terragrunt = {{\n{include}{rest}}}\n");
+    let vpc = unit("  terraform {\n    source = \"../mods//vpc\"\n  }\n", "env = \"dev\"\n");
+    let app =
+        unit("  dependencies {\n    paths = [\"../vpc\", \"../nowhere\"]\n  }\n", "# which network\nnet = \"vpc\"\n");
+    let module = format!("variable \"net\" {{}}\n{}", read("${var.net}/x.tfstate"));
+    let (_, found) = estate(
+        &[
+            ("terraform.tfvars", root),
+            ("vpc/terraform.tfvars", &vpc),
+            ("mods/vpc/main.tf", "variable \"region\" {}\nterraform {\n  backend \"s3\" {}\n}\n"),
+            ("app/terraform.tfvars", &app),
+            ("app/main.tf", &module),
+            ("app/backend.tf", "terraform {\n  backend \"s3\" {}\n}\n"),
+            ("plain/main.tf", &s3("plain")),
+            ("plain/terraform.tfvars", "net = \"x\"\n"),
+        ],
+        &RepoConfig::default(),
+    );
+    assert_eq!(units(&found), ["app s3:b/app/x.tfstate", "vpc s3:b/vpc/x.tfstate"], "{:?}", found.holes);
+    assert_eq!(found.roots.len(), 3);
+    assert_eq!(edges(&found), ["app -> vpc"]);
+    assert_eq!(found.edges.len(), 2, "the dependency and the module's own read: {:?}", found.edges);
+    assert!(found.holes.iter().any(|hole| hole.what.contains("`nowhere`") && hole.line > 0), "{:?}", found.holes);
+}
