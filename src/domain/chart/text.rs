@@ -71,6 +71,7 @@ fn root(root: &ChartRoot) -> String {
 fn edge(edge: &ChartEdge) -> String {
     let arrow = if edge.certain { "->" } else { "~>" };
     let why = match (&edge.state, edge.certain) {
+        (_, true) if edge.block.starts_with("dependenc") => "the reader names its directory".to_owned(),
         (Some(state), true) => format!("both sides name {}", plain(state)),
         (None, true) => "both sides name one state".to_owned(),
         (Some(state), false) => format!("what is known of the read fits {} alone", plain(state)),

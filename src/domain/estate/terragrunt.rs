@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evaluate::{Here, Tree};
 use super::ground::Ground;
+use super::module::Module;
 use super::state::Args;
 use super::value::{GAP, Value};
 use super::{Hole, path};
+use crate::domain::hcl;
 use crate::domain::tree::Listing;
 
 mod scene;
@@ -94,7 +97,8 @@ fn unit(ground: &Ground, reader: &Reader<'_>, path: &str, scene: &Scene<'_>, hol
     };
     let mut sourced = false;
     // What is included first, so that the unit's own word stands last.
-    for path in scene.parents.values().map(String::as_str).chain([path]) {
+    let merged = scene.parents.iter().filter(|(label, _)| !scene.apart.contains(*label));
+    for path in merged.map(|(_, path)| path.as_str()).chain([path]) {
         let read = reader.read(path, scene);
         if let Value::Object(inputs) = read.inputs {
             unit.inputs.extend(inputs);
@@ -113,6 +117,9 @@ fn unit(ground: &Ground, reader: &Reader<'_>, path: &str, scene: &Scene<'_>, hol
                     sourced = true;
                 }
                 "remote_state" => unit.state = state(&block, &dir).or(unit.state.take()),
+                "generate" if block.arg("disable").as_bool() != Some(true) => {
+                    unit.state = generated(&block, &dir).or(unit.state.take());
+                }
                 "dependency" if block.arg("enabled").as_bool() != Some(false) => {
                     let target = target(ground, &block.arg("config_path"), &dir, path);
                     unit.need(format!("dependency.{}", block.label), target, &block);
@@ -140,6 +147,8 @@ impl Unit {
     }
 
     fn need(&mut self, block: String, dir: Option<String>, of: &Block) {
+        // One of the same name in an included file is another word for it, and no longer counts.
+        self.needs.retain(|need| need.block == "dependencies" || need.block != block);
         self.needs.push(Need { block, dir, path: of.path.clone(), line: of.line });
     }
 }
@@ -168,6 +177,22 @@ fn code(block: &Block, dir: &str) -> Option<Code> {
 fn state(block: &Block, dir: &str) -> Option<(String, Args)> {
     let kind = block.arg("backend").as_known()?;
     let Value::Object(args) = block.arg("config") else { return Some((kind, Args::new())) };
+    Some((kind, settled(args, dir)))
+}
+
+/// The backend in a file that the block writes; `None` when there is none in it.
+fn generated(block: &Block, dir: &str) -> Option<(String, Args)> {
+    // A part that is not known is not known either in what is made of it.
+    let text = block.arg("contents").as_partial()?.replace(GAP, "${unknown.part}");
+    let backend = hcl::parse("generated.tf", text.as_bytes()).backends.into_iter().next()?;
+    let nothing = Module::default();
+    let tree = Tree::new(&nothing, BTreeMap::new(), "default", &|_, _| None);
+    let args = backend.args.iter().map(|(name, value)| (name.clone(), tree.eval(value, Here::of(0))));
+    Some((backend.kind, settled(args.collect(), dir)))
+}
+
+/// The arguments of a backend with paths as the unit would see them.
+fn settled(args: Args, dir: &str) -> Args {
     let settled = |value: Value| match value {
         // A place within the repository; anything else with the top in it would be a place on somebody's machine.
         Value::Text(text) if text.contains(scene::TOP) => {
@@ -175,7 +200,7 @@ fn state(block: &Block, dir: &str) -> Option<(String, Args)> {
         }
         value => value,
     };
-    Some((kind, args.into_iter().map(|(name, value)| (name, settled(value))).collect()))
+    args.into_iter().map(|(name, value)| (name, settled(value))).collect()
 }
 
 /// The unit that a path means: seen from the unit, or else from the file that says it.

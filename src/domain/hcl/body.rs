@@ -23,7 +23,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
     let label = |at: usize| top.labels.get(at).cloned().unwrap_or_default();
     match top.kind {
         "terraform" if get(&top.entries, "source").is_some() => facts.units.push(unit(top)),
-        "include" | "dependency" | "dependencies" | "remote_state" => facts.units.push(unit(top)),
+        "include" | "dependency" | "dependencies" | "remote_state" | "generate" => facts.units.push(unit(top)),
         "terragrunt" => old_unit(top, facts),
         "terraform" => settings(top, facts),
         "provider" => facts.providers.push(Provider {

@@ -14,8 +14,8 @@ use super::{FileFacts, FileHole, Named};
 /// Reads a whole file.
 pub(super) fn read(text: &str, facts: &mut FileFacts) {
     let text = &blocks_of_old(text);
-    match hcl_edit::parser::parse_body(text) {
-        Ok(parsed) => take(&parsed, &Lines::new(text, 0), facts),
+    match parsed(text) {
+        Ok((parsed, text)) => take(&parsed, &Lines::new(&text, 0), facts),
         Err(whole) => salvage(text, whole.location().line(), whole.message(), facts),
     }
 }
@@ -39,6 +39,43 @@ fn blocks_of_old(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// More keys than this that one text writes twice are not told apart.
+const MOST_TWICE: usize = 32;
+
+/// Parses a text in which an object may write a key twice: the tools take the last, and the parser refuses them. The text that was
+/// parsed in the end has the same lines.
+fn parsed(text: &str) -> Result<(Body, Cow<'_, str>), hcl_edit::parser::Error> {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..MOST_TWICE {
+        match hcl_edit::parser::parse_body(&text) {
+            Err(error) if error.message().contains("redefined object key") => {
+                let Some(apart) = told_apart(&text, error.location().offset()) else { return Err(error) };
+                text = Cow::Owned(apart);
+            }
+            other => return Ok((other?, text)),
+        }
+    }
+    Ok((hcl_edit::parser::parse_body(&text)?, text))
+}
+
+/// The key at this place in parentheses, which is the same key and another one to the parser.
+fn told_apart(text: &str, at: usize) -> Option<String> {
+    let rest = text.get(at..)?;
+    let start = at + (rest.len() - rest.trim_start().len());
+    let rest = &text[start..];
+    let length = match rest.as_bytes().first()? {
+        b'"' => 2 + rest[1..].find('"')?,
+        b'(' => {
+            let quote = rest.find("\")")?;
+            quote + 1 + rest[quote + 1..].bytes().take_while(|byte| *byte == b')').count()
+        }
+        _ => rest.find(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '-')))?,
+    };
+    let key = &rest[..length];
+    let key = if key.starts_with(['"', '(']) { format!("({key})") } else { format!("(\"{key}\")") };
+    (length > 0).then(|| format!("{}{key}{}", &text[..start], &rest[length..]))
+}
+
 /// More holes than this say no more about a file.
 const MOST_HOLES: usize = 20;
 
@@ -54,16 +91,16 @@ fn salvage(text: &str, line: usize, message: &str, facts: &mut FileFacts) {
         if !content.starts_with('}') && lines.peek().is_some() {
             continue;
         }
-        let parsed = hcl_edit::parser::parse_body(&chunk);
-        let old = |error| match hcl_edit::parser::parse_body(&bare_keys(&chunk)) {
+        let bare = bare_keys(&chunk);
+        let old = |error| match parsed(&bare) {
             Ok(parsed) => {
                 is_old = true;
                 Ok(parsed)
             }
             Err(_) => Err(error),
         };
-        match parsed.or_else(old) {
-            Ok(parsed) => take(&parsed, &Lines::new(&chunk, start), facts),
+        match parsed(&chunk).or_else(old) {
+            Ok((parsed, text)) => take(&parsed, &Lines::new(&text, start), facts),
             Err(error) => facts.holes.push(hole(start + error.location().line(), error.message())),
         }
         chunk.clear();

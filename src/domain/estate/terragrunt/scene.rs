@@ -35,6 +35,8 @@ pub(super) struct Scene<'a> {
     original: &'a str,
     /// Label of an `include`, and its file.
     pub parents: BTreeMap<String, String>,
+    /// Labels of those that are only looked at: nothing of theirs becomes the unit's.
+    pub apart: BTreeSet<String>,
     /// `include` as the unit's expressions see it.
     exposed: Option<Expr>,
     depth: usize,
@@ -85,11 +87,21 @@ fn placed(path: &str) -> Value {
 impl<'a> Reader<'a> {
     /// A unit's file with its includes found.
     pub fn scene(&self, file: &str, unit: &'a str) -> Scene<'a> {
-        let mut scene =
-            Scene { unit, original: unit, parents: BTreeMap::new(), exposed: None, depth: 0, read: RefCell::default() };
+        let mut scene = Scene {
+            unit,
+            original: unit,
+            parents: BTreeMap::new(),
+            apart: BTreeSet::new(),
+            exposed: None,
+            depth: 0,
+            read: RefCell::default(),
+        };
         let said = self.read(file, &scene);
         let mut exposed = Vec::new();
-        for include in said.blocks.iter().filter(|block| block.kind == "include") {
+        let apart = |block: &&Block| block.arg("merge_strategy").as_known().as_deref() == Some("no_merge");
+        let includes = || said.blocks.iter().filter(|block| block.kind == "include");
+        scene.apart = includes().filter(apart).map(|block| block.label.clone()).collect();
+        for include in includes() {
             let path = include.arg("path").as_known().and_then(|path| real(&path, unit));
             let path = path.and_then(|path| self.ground.links.resolve(&path));
             if let Some(path) = path.filter(|path| self.ground.terragrunt.contains_key(path)) {
@@ -129,10 +141,10 @@ impl<'a> Reader<'a> {
         let inputs = facts.values.iter().find(|(name, _)| name == "inputs").map(|(_, value)| eval(value));
         // The rest of an old file are the variables themselves, and those of a parent's are its own.
         let of_old = || facts.values.iter().map(|(name, value)| (name.clone(), eval(value))).collect();
-        let inputs = match file.ends_with(OLD_FILE) {
-            true if path::parent(file) == scene.unit => Some(Value::Object(of_old())),
-            true => None,
-            false => inputs,
+        let inputs = match (file.ends_with(OLD_FILE), path::parent(file) == scene.unit) {
+            (true, true) => Some(Value::Object(of_old())),
+            (true, false) => None,
+            (false, _) => inputs,
         };
         let blocks = facts.units.iter().map(|block| Block {
             kind: block.kind.clone(),
@@ -226,6 +238,7 @@ impl<'a> Reader<'a> {
             unit: path::parent(&path),
             original: scene.original,
             parents: BTreeMap::new(),
+            apart: BTreeSet::new(),
             exposed: None,
             depth: scene.depth + 1,
             read: RefCell::default(),

@@ -179,3 +179,25 @@ fn units_from_before_terragrunt_had_a_file_of_its_own() {
     assert_eq!(found.edges.len(), 2, "the dependency and the module's own read: {:?}", found.edges);
     assert!(found.holes.iter().any(|hole| hole.what.contains("`nowhere`") && hole.line > 0), "{:?}", found.holes);
 }
+
+#[test]
+fn what_is_included_is_merged_as_it_says_and_a_written_backend_is_read() {
+    let shared = "generate \"backend\" {\n  path = \"backend.tf\"\n  contents = <<EOF\nterraform {\n  backend \"s3\" {\n    bucket = \"b\"\n    key = \"${path_relative_to_include()}/x.tfstate\"\n    region = \"${get_env(\"R\")}\"\n  }\n}\nEOF\n}\ngenerate \"provider\" {\n  path = \"p.tf\"\n  contents = \"provider \\\"p\\\" {}\"\n}\ndependency \"net\" {\n  config_path = \"../old\"\n}\n";
+    let only = "dependency \"o\" {\n  config_path = \"../old\"\n}\nlocals {\n  n = \"new\"\n}\n";
+    let app = "include \"root\" {\n  path = \"../root.hcl\"\n}\ninclude \"only\" {\n  path = \"../only.hcl\"\n  expose = true\n  merge_strategy = \"no_merge\"\n}\nterraform {\n  source = \"../mods/app\"\n}\ndependency \"net\" {\n  config_path = \"../${include.only.locals.n}\"\n}\n";
+    let plain = "terraform {\n  source = \"../mods/app\"\n}\n";
+    let (_, found) = estate(
+        &[
+            ("root.hcl", shared),
+            ("only.hcl", only),
+            ("mods/app/main.tf", "resource \"a\" \"b\" {}\n"),
+            ("app/terragrunt.hcl", app),
+            ("new/terragrunt.hcl", plain),
+            ("old/terragrunt.hcl", plain),
+            ("reader/main.tf", &format!("{}{}", s3("reader"), read("app/x.tfstate"))),
+        ],
+        &RepoConfig::default(),
+    );
+    assert_eq!(units(&found), ["app s3:b/app/x.tfstate", "new dir:new", "old dir:old"], "{:?}", found.holes);
+    assert_eq!(edges(&found), ["app -> new", "reader -> app"], "{:?}", found.holes);
+}
