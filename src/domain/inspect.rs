@@ -131,6 +131,18 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
             named(&root.key)
         )
     });
+    let units = trees.estate.roots.iter().filter(|root| root.kind == RootKind::Unit && touched(root.key.dir()));
+    let units: Vec<String> = units.map(|root| named(&root.key)).collect();
+    let units = (!units.is_empty())
+        .then(|| format!("Changed, and not planned here, because Terragrunt runs them: {}.", units.join(", ")));
+    let guessed = inspection.edges.iter().any(|edge| !edge.certain);
+    let patterns: Vec<String> = trees.estate.conventions.iter().map(|said| code(&said.pattern)).collect();
+    let convention = (guessed && !patterns.is_empty()).then(|| {
+        format!(
+            "States here are taken to be named by {}; `backend_config` in `.tidegate.yaml` says which file a root uses.",
+            patterns.join(", ")
+        )
+    });
     let reached = |owner: &RootKey| inspection.roots.iter().any(|root| root.root == *owner);
     let shared =
         trees.estate.shared_states.iter().filter(|(_, owners)| owners.iter().any(reached)).map(|(state, owners)| {
@@ -141,7 +153,7 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
                 code(state.as_str())
             )
         });
-    removed.chain(probable).chain(shared).collect()
+    removed.chain(probable).chain(units).chain(convention).chain(shared).collect()
 }
 
 /// What is said of a state that no root owns any more: its root was removed, moved to another state, or took another name and state.
