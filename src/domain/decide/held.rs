@@ -88,11 +88,12 @@ impl Turn<'_> {
 
     /// Leaves each line that keeps others waiting for nothing: of a root that is not to be planned any more, and, when its turn has come,
     /// of one that has its plan (under `locks: plan` that takes the lock) or that cannot be planned before its source.
+    /// A refused head stands in no line at all.
     pub(super) fn leave_lines(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let number = self.number();
-        // Nothing of it is planned until it is mended, and a draft is planned whoever holds what.
-        let none = matches!(rollout.stage, Stage::Refused(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        // A draft is planned whoever holds what.
+        let none = self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
         let (mut done, mut over) = (Vec::new(), Vec::new());
         for (state, lock) in self.locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&number)) {
             let turn = lock.holder.is_none() && lock.queue.first() == Some(&number);
@@ -116,6 +117,20 @@ impl Turn<'_> {
             self.hold_for_plan(&root);
         }
         let (locks, _) = self.locks.served(number, &over);
+        self.locks = locks;
+    }
+
+    /// A head that is refused, because of a conflict or of its settings, can neither be planned nor applied: until it is mended it keeps
+    /// nobody waiting.
+    pub(super) fn let_go_of_refused(&mut self) {
+        if !self.pull.rollout.as_ref().is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_))) {
+            return;
+        }
+        let stays = |state: &StateKey| {
+            self.own_cause(state).is_some_and(|cause| !is_ours_to_free(cause)) || !self.is_spare(state)
+        };
+        let kept: Vec<StateKey> = self.locks.locks.keys().filter(|state| stays(state)).cloned().collect();
+        let (locks, _) = self.locks.release(self.number(), &Release::AllBut(&kept));
         self.locks = locks;
     }
 

@@ -15,7 +15,7 @@ use crate::domain::lock::{Cause, Holder, LockTable, Release};
 use crate::domain::page::Pages;
 use crate::domain::plan::{Action, Change, OutputChange, Plan, Shown};
 use crate::domain::pull::{Pull, PullState, Seen};
-use crate::domain::rollout::{PlanRun, Planned, Rollout, Stage, Tool};
+use crate::domain::rollout::{PlanRun, Planned, Refusal, Rollout, Stage, Tool};
 
 const AUTHOR: &str = "mira";
 
@@ -30,6 +30,8 @@ enum Step {
     JobIsLost(usize),
     Comment(&'static str, &'static str),
     BaseMoves(u8),
+    /// From now on heads are refused, or are no more.
+    Refuses(bool),
     Close,
     Reopen,
     Draft(bool),
@@ -65,6 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..4).prop_map(Step::JobIsLost),
         10 => (who, what).prop_map(|(who, what)| Step::Comment(who, what)),
         1 => (0u8..3).prop_map(Step::BaseMoves),
+        1 => any::<bool>().prop_map(Step::Refuses),
         1 => Just(Step::Close),
         2 => Just(Step::Reopen),
         1 => any::<bool>().prop_map(Step::Draft),
@@ -83,6 +86,7 @@ struct World {
     comments: u64,
     last: Option<Event>,
     base: Sha,
+    refuses: bool,
 }
 
 impl World {
@@ -110,6 +114,7 @@ impl World {
             comments: 0,
             last: None,
             base: Sha::new("b0"),
+            refuses: false,
         }
     }
 
@@ -146,6 +151,7 @@ impl World {
         }
         self.check(&decision);
         self.check_lines(&decision);
+        self.check_refused(&decision);
         self.pull = decision.pull.clone();
         if let Some(locks) = &decision.locks {
             self.locks = locks.clone();
@@ -155,8 +161,13 @@ impl World {
         for effect in &decision.effects {
             if let Act::Inspect { rollout, head, base, reading, .. } = &effect.act {
                 self.hear_late(rollout, head, reading.wrapping_sub(1));
-                let inspection = Event::Inspected(Box::new(self.inspection(head, base)));
-                self.hear(inspection.of_reading(Reading { rollout: rollout.clone(), number: *reading }));
+                let answer = if self.refuses {
+                    let refusal = Refusal { title: "no".to_owned(), text: String::new() };
+                    Event::Refused { head: head.clone(), refusal, reading: None }
+                } else {
+                    Event::Inspected(Box::new(self.inspection(head, base)))
+                };
+                self.hear(answer.of_reading(Reading { rollout: rollout.clone(), number: *reading }));
             }
         }
     }
@@ -214,6 +225,20 @@ impl World {
                 _ => false,
             };
             assert!(wants && decision.pull.is_open(), "{state:?}: {lock:?} while {plan:?}");
+        }
+    }
+
+    /// A head that is refused holds nothing but what an apply worked on or a person asked for.
+    fn check_refused(&self, decision: &Decision) {
+        let pull = &decision.pull;
+        if !pull.rollout.as_ref().is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_))) {
+            return;
+        }
+        let locks = decision.locks.as_ref().unwrap_or(&self.locks);
+        for (state, lock) in &locks.locks {
+            let Some(holder) = lock.holder.as_ref().filter(|holder| holder.pull == 1) else { continue };
+            let has_reason = pull.touched.contains(state) || matches!(holder.cause, Cause::Asked(_));
+            assert!(has_reason, "{state:?} is held by a refused head: {holder:?}");
         }
     }
 
@@ -296,6 +321,7 @@ impl World {
                 let tip = self.base.clone();
                 self.hear(Event::BaseMoved { branch: "main".to_owned(), tip });
             }
+            Step::Refuses(refuses) => self.refuses = *refuses,
             Step::Close => {
                 self.seen.state = PullState::Closed;
                 self.look();
@@ -423,6 +449,7 @@ proptest! {
             world.take(step);
         }
         world.locks = world.locks.release(2, &Release::All).0;
+        world.take(&Step::Refuses(false));
         world.take(&Step::Reopen);
         world.hear(Event::LockFreed);
         for _ in 0..40 {
