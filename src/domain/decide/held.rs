@@ -8,7 +8,7 @@ use crate::domain::note::markdown::code;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Stage};
 
 impl Turn<'_> {
-    /// A root that plans no change is not held.
+    /// A root that plans no change, or needs no plan because nothing that it reads changes, is not held.
     pub(super) fn let_go_of_unchanged(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let asked = rollout.apply.as_ref().is_some_and(|apply| apply.stage != ApplyStage::Done);
@@ -16,7 +16,7 @@ impl Turn<'_> {
             .runs
             .values()
             .filter(|run| !run.is_applied() && run.replans_after.is_empty())
-            .filter(|run| run.planned().is_some_and(|planned| !planned.plan.changes_something()))
+            .filter(|run| !run.lacks_plan() && !run.changes_something())
             .filter(|run| {
                 let cause = self.own_cause(&run.state);
                 cause == Some(&Cause::Plan) || cause == Some(&Cause::Apply) && !asked && self.is_spare(&run.state)

@@ -15,7 +15,7 @@ use crate::domain::lock::{Cause, Holder, LockTable, Release};
 use crate::domain::page::Pages;
 use crate::domain::plan::{Action, Change, OutputChange, Plan, Shown};
 use crate::domain::pull::{Pull, PullState, Seen};
-use crate::domain::rollout::{PlanRun, Planned, Refusal, Rollout, Stage, Tool};
+use crate::domain::rollout::{ApplyStage, PlanRun, Planned, Refusal, Rollout, Stage, Tool};
 
 const AUTHOR: &str = "mira";
 
@@ -151,7 +151,7 @@ impl World {
         }
         self.check(&decision);
         self.check_lines(&decision);
-        self.check_refused(&decision);
+        self.check_held(&decision);
         self.pull = decision.pull.clone();
         if let Some(locks) = &decision.locks {
             self.locks = locks.clone();
@@ -228,17 +228,23 @@ impl World {
         }
     }
 
-    /// A head that is refused holds nothing but what an apply worked on or a person asked for.
-    fn check_refused(&self, decision: &Decision) {
+    /// Beside what an apply worked on or a person asked for, only what has something to plan or to apply is held: nothing of a head that
+    /// is refused.
+    fn check_held(&self, decision: &Decision) {
         let pull = &decision.pull;
-        if !pull.rollout.as_ref().is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_))) {
-            return;
-        }
+        let ready = |rollout: &&Rollout| !matches!(rollout.stage, Stage::Inspecting);
+        let Some(rollout) = pull.rollout.as_ref().filter(ready).filter(|_| pull.is_open()) else { return };
+        let applies = rollout.apply.as_ref().is_some_and(|apply| apply.stage != ApplyStage::Done);
         let locks = decision.locks.as_ref().unwrap_or(&self.locks);
         for (state, lock) in &locks.locks {
             let Some(holder) = lock.holder.as_ref().filter(|holder| holder.pull == 1) else { continue };
-            let has_reason = pull.touched.contains(state) || matches!(holder.cause, Cause::Asked(_));
-            assert!(has_reason, "{state:?} is held by a refused head: {holder:?}");
+            let run = rollout.runs.values().find(|run| run.state == *state);
+            let works =
+                run.is_some_and(|run| run.lacks_plan() || run.changes_something() || !run.replans_after.is_empty());
+            let has_reason = pull.touched.contains(state)
+                || matches!(holder.cause, Cause::Asked(_))
+                || rollout.stage == Stage::Ready && (applies || works);
+            assert!(has_reason, "{state:?} is held without a reason: {holder:?}, {:?}", run.map(|run| &run.plan));
         }
     }
 
