@@ -26,14 +26,14 @@ impl Turn<'_> {
         self.give_back(&unchanged);
     }
 
-    /// A draft took no lock and stood in no line. Its plans stay what they are, but where another pull is in the way: those are made
-    /// again when their turn comes.
-    pub(super) fn leave_draft(&mut self) {
+    /// A draft, or a head that was refused, took no lock and stood in no line. Its plans stay what they are, but where another pull is in
+    /// the way: those are made again when their turn comes.
+    pub(super) fn take_up_again(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let planned: Vec<(RootKey, StateKey)> = rollout
             .runs
             .values()
-            .filter(|run| run.changes_something())
+            .filter(|run| run.changes_something() && run.apply == ApplyRun::None)
             .map(|run| (run.root.clone(), run.state.clone()))
             .collect();
         for (root, state) in planned {
