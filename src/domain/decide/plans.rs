@@ -28,6 +28,7 @@ impl Turn<'_> {
         self.plan_outdated_again();
         self.start_plans();
         self.leave_lines();
+        self.let_go_of_refused();
         self.let_go_of_unchanged();
         self.follow_base();
     }
