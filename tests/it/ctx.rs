@@ -37,6 +37,8 @@ pub struct Ctx {
     way: Way,
     /// What jobs get from the next start of the server on.
     pub job_environment: BTreeMap<String, String>,
+    /// Which pulls are planned and which programs may command, from the next start of the server on.
+    pub managed: tidegate::domain::managed::Managed,
     decorate: Option<Decorate>,
     pushed: Mutex<Vec<String>>,
 }
@@ -91,6 +93,7 @@ impl Ctx {
             dir,
             way,
             job_environment: environment,
+            managed: tidegate::domain::managed::Managed::default(),
             decorate,
             pushed: Mutex::default(),
         };
@@ -208,6 +211,7 @@ impl Ctx {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
             parallelism: 4,
             job_environment: self.job_environment.clone(),
+            managed: self.managed.clone(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             clock: Arc::new(SystemClock),

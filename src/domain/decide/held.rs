@@ -92,7 +92,8 @@ impl Turn<'_> {
         let Some(rollout) = &self.pull.rollout else { return };
         let number = self.number();
         // Nothing of it is planned until it is mended, and a draft is planned whoever holds what.
-        let none = matches!(rollout.stage, Stage::Refused(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        let none = matches!(rollout.stage, Stage::Refused(_) | Stage::Unmanaged(_))
+            || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
         let (mut done, mut over) = (Vec::new(), Vec::new());
         for (state, lock) in self.locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&number)) {
             let turn = lock.holder.is_none() && lock.queue.first() == Some(&number);

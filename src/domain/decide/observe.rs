@@ -74,10 +74,15 @@ impl Turn<'_> {
         let key = &self.pull.key;
         let id = RolloutId::new(format!("{}-{}-{}-{}", key.repo.forge, key.repo.id, key.number, self.pull.rollouts));
         let blocked_fork = seen.fork && !self.pull.permitted.contains(&seen.head);
-        let stage = if blocked_fork { Stage::Refused(fork_refusal(&seen.head)) } else { Stage::Inspecting };
+        let stage = match self.facts.server.managed.turns_away(&seen.base_ref) {
+            Some(refusal) => Stage::Unmanaged(refusal),
+            None if blocked_fork => Stage::Refused(fork_refusal(&seen.head)),
+            None => Stage::Inspecting,
+        };
+        let reads = stage == Stage::Inspecting;
         let rollout = Rollout::of_head(id, seen.head.clone(), seen.base_ref.clone(), self.now());
         self.pull.rollout = Some(Rollout { stage, args, ..rollout });
-        if !blocked_fork {
+        if reads {
             self.inspect(seen.head, seen.base_ref, seen.base);
         }
     }
@@ -148,7 +153,7 @@ impl Turn<'_> {
         let Some(rollout) = &mut self.pull.rollout else { return };
         if rollout.base_ref != branch
             || rollout.base == *tip
-            || matches!(rollout.stage, Stage::Refused(_)) && rollout.base == Sha::new("")
+            || matches!(rollout.stage, Stage::Refused(_) | Stage::Unmanaged(_)) && rollout.base == Sha::new("")
         {
             return;
         }

@@ -131,6 +131,7 @@ impl World {
                 comment_limit: 65_536,
                 edit_gap_ms: 1,
                 parallelism: 4,
+                managed: crate::domain::managed::Managed::default(),
             },
         }
     }
