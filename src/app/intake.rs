@@ -7,7 +7,7 @@ use super::App;
 use crate::domain::approval::{Review, Verdict};
 use crate::domain::command::{self, Reading};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
-use crate::domain::ids::{PullKey, RepoKey};
+use crate::domain::ids::{Login, PullKey, RepoKey};
 use crate::domain::pull::{PullState, REVIEW_TEXT};
 use crate::domain::setup::{Refusal, Refused};
 use crate::ports::forge::HookError;

@@ -113,7 +113,7 @@ async fn a_review_by_a_program_commands_nothing() {
     let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
     ctx.settle().await;
     ctx.comment(pull, LIN, "approve").await;
-    ctx.sandbox.review(REPO, pull, LIN, Verdict::Commented, "looks fine").expect("a review");
+    ctx.sandbox.review(REPO, pull, LIN, Verdict::Comment, "looks fine").expect("a review");
     ctx.settle().await;
     let seen = ctx.delivered("pull_request_review", "submitted");
     for (id, login) in [(80_001, "renovate[bot]"), (80_002, "tidegate[bot]")] {
