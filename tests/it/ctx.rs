@@ -256,6 +256,16 @@ impl Ctx {
 
     /// Waits until the forge shows something.
     pub async fn until<T>(&self, what: &str, mut seen: impl FnMut(&Self) -> Option<T>) -> T {
+        self.until_within(PATIENCE, what, &mut seen).await
+    }
+
+    /// The same for what takes longer than a story may.
+    pub async fn until_within<T>(
+        &self,
+        patience: std::time::Duration,
+        what: &str,
+        mut seen: impl FnMut(&Self) -> Option<T>,
+    ) -> T {
         let wait = async {
             loop {
                 if let Some(value) = seen(self) {
@@ -264,7 +274,7 @@ impl Ctx {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, wait).await {
+        match tokio::time::timeout(patience, wait).await {
             Ok(value) => value,
             Err(_) => panic!("{what} did not come: {:?}", self.all_comments()),
         }
