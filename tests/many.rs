@@ -16,8 +16,9 @@ async fn hundreds_of_roots_are_one_note_and_one_apply() {
             "terraform {{\n  backend \"local\" {{ path = \"$S/r{number}.tfstate\" }}\n}}\nresource \"terraform_data\" \"own_{number}\" {{ input = \"value of {number}\" }}\n"
         )
     };
-    let files: Vec<(String, String)> =
-        (0..ROOTS).map(|number| (format!("estate/part-{}/root-{number:03}/main.tf", number % 7), root(number))).collect();
+    let files: Vec<(String, String)> = (0..ROOTS)
+        .map(|number| (format!("estate/part-{}/root-{number:03}/main.tf", number % 7), root(number)))
+        .collect();
     let changes: Vec<(&str, Option<&str>)> =
         files.iter().map(|(path, text)| (path.as_str(), Some(text.as_str()))).collect();
     let ctx = Ctx::with(&[("README.md", "x\n")]).await;

@@ -170,7 +170,7 @@ fn no_problem_repeats_what_was_given_for_a_secret() {
         told.push(read("", &[(&row.env, SECRET), (&file, SECRET)]));
         let (table, key) = row.key.split_once('.').expect("secrets stand in tables");
         for value in [
-            format!("{SECRET}"),
+            SECRET.to_owned(),
             format!("\"{SECRET}"),
             format!("'{SECRET}\n'"),
             format!("{{ a = \"{SECRET}\" }}"),

@@ -291,7 +291,7 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
     let Some(rollout) = &pull.rollout else { return not_seen() };
     let mut lines = vec![match &rollout.stage {
         Stage::Inspecting => format!("`{}` is being read.", rollout.head.short()),
-        Stage::Refused(refusal) => format!("**{}**", refusal.title),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => format!("**{}**", refusal.title),
         Stage::Ready => {
             let done = rollout.runs.values().filter(|run| run.planned().is_some()).count();
             format!(
