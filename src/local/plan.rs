@@ -14,7 +14,7 @@ use crate::domain::estate::Estate;
 use crate::domain::event::{Event, Inspection, Outcome};
 use crate::domain::ids::{PullKey, RepoKey, Sha, Timestamp};
 use crate::domain::inspect::{Trees, inspect};
-use crate::domain::job::{Failure, JobSpec};
+use crate::domain::job::{Failure, JobSpec, StateLeft};
 use crate::domain::lock::LockTable;
 use crate::domain::managed::Managed;
 use crate::domain::note::{self, Context};
@@ -211,7 +211,8 @@ impl Session<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
-            neighbours: Vec::new(),
+            interested: Vec::new(),
+            foreign: Vec::new(),
             now: now(),
             locks: LockTable::default(),
             fresh: None,
@@ -228,6 +229,7 @@ impl Session<'_> {
                 parallelism: 1,
                 // Who plans on one's own machine manages it.
                 managed: Managed::default(),
+                cross_repo: crate::domain::outside::CrossRepo::Off,
             },
         }
     }
@@ -271,7 +273,7 @@ fn read(spec: &JobSpec, tool: Tool, json: &[u8], secrets: &Secrets) -> Outcome {
 }
 
 fn failed(failure: Failure) -> Outcome {
-    Outcome::Failed { failure, resources: Vec::new(), errored_state: false }
+    Outcome::Failed { failure, resources: Vec::new(), errored_state: StateLeft::Nothing }
 }
 
 /// The note without what only a server has: the link to a page, and what to type next.

@@ -49,6 +49,7 @@ impl Stage {
             managed: tidegate::domain::managed::Managed::default(),
             limits: Limits { edit_gap_ms: 1, parallelism: 2, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 1 << 20,
+            cross_repo: tidegate::domain::outside::CrossRepo::Off,
             clock: Arc::new(SystemClock),
             decorate: None,
         };
