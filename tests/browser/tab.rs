@@ -177,7 +177,12 @@ impl Tab {
         for (width, screen) in [(1200, "wide"), (360, "small")] {
             for scheme in [Scheme::Light, Scheme::Dark] {
                 self.dress(width, scheme);
-                let found = self.run(AUDIT).expect("the audit runs");
+                // A page that looks again by itself may be on its way.
+                let found = (0..20).find_map(|_| {
+                    self.wait("the page", "document.readyState === 'complete'");
+                    self.run(AUDIT)
+                });
+                let found = found.expect("the audit runs");
                 let shown = format!("{name}-{screen}-{}", format!("{scheme:?}").to_lowercase());
                 for one in found.as_array().into_iter().flatten() {
                     wrong.push(format!("{shown}: {}", one.as_str().unwrap_or_default()));

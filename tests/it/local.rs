@@ -287,13 +287,11 @@ fn links_reach_what_they_lead_to_and_make_no_second_root() {
         ("solo/main.tf", "solo"),
     ] {
         let said = explain(top, Path::new(path)).expect("an explanation");
-        let named: Vec<&str> = ["app", "called", "filed", "net", "solo"]
-            .into_iter()
-            .filter(|name| {
-                said.contains(&format!("`{name}`"))
-                    || said.contains(&format!("{name}:"))
-                    || said.contains(&format!("{name} "))
-            })
+        let named: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split("  (wave-").next())
+            .skip(1)
+            .filter(|name| !name.starts_with(' '))
             .collect();
         assert_eq!(named, [root], "{path}: {said}");
     }

@@ -189,7 +189,7 @@ async fn a_root_that_is_only_renamed_changes_nothing_and_another_meets_its_lock(
     ctx.applied_before(&["solo"]).await;
     let pull = ctx.open("renamed", &[("solo/main.tf", None), ("solo2/main.tf", Some(SOLO))]);
     ctx.settle().await;
-    assert_eq!(ctx.plan_check(pull), "success: 1 root planned: no changes", "{:?}", ctx.note(pull));
+    assert_eq!(ctx.plan_check(pull), "success: 1 root planned: no resource changes", "{:?}", ctx.note(pull));
     assert!(!ctx.note(pull).unwrap_or_default().contains("is removed"), "{:?}", ctx.note(pull));
     // Renamed and changed, it holds the state under which others still know it.
     ctx.push("renamed", &[("solo2/main.tf", Some(&solo("2")))]);
