@@ -11,6 +11,7 @@ mod glob;
 mod parse;
 mod tree;
 
+pub use glob::branch_fits;
 pub use parse::{Problem, parse};
 
 /// The file's name at the top of the repository.

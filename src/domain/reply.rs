@@ -28,6 +28,13 @@ pub fn no_write_access(by: &Login) -> String {
     format!("Not done: this needs write access to the repository, and `{by}` does not have it. Ask somebody who has.")
 }
 
+/// A program that the settings let command wants to approve.
+pub fn approved_by_program(by: &Login) -> String {
+    format!(
+        "Not done: `{by}` is a program, and approvals are given by people. `pulls.bots` lets it type every other command."
+    )
+}
+
 /// An author's or committer's approval.
 pub fn four_eyes(by: &Login) -> String {
     format!(
@@ -324,7 +331,7 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
     let Some(rollout) = &pull.rollout else { return not_seen() };
     let mut lines = vec![match &rollout.stage {
         Stage::Inspecting => format!("`{}` is being read.", rollout.head.short()),
-        Stage::Refused(refusal) => format!("**{}**", refusal.title),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => format!("**{}**", refusal.title),
         Stage::Ready => {
             let done = rollout.runs.values().filter(|run| run.planned().is_some()).count();
             format!(

@@ -76,6 +76,8 @@ pub enum ReportStage {
     Inspecting,
     /// Nothing can be planned.
     Refused,
+    /// The server's settings leave pulls into this branch alone.
+    Unmanaged,
     /// Roots are known.
     Ready,
 }
@@ -252,7 +254,9 @@ pub struct Blast {
 /// The report of a rollout of a pull.
 pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
     let refusal = match &rollout.stage {
-        Stage::Refused(refusal) => Some(ReportRefusal { title: refusal.title.clone(), text: refusal.text.clone() }),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => {
+            Some(ReportRefusal { title: refusal.title.clone(), text: refusal.text.clone() })
+        }
         _ => None,
     };
     Report {
@@ -269,6 +273,7 @@ pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
         stage: match rollout.stage {
             Stage::Inspecting => ReportStage::Inspecting,
             Stage::Refused(_) => ReportStage::Refused,
+            Stage::Unmanaged(_) => ReportStage::Unmanaged,
             Stage::Ready => ReportStage::Ready,
         },
         refusal,

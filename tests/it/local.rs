@@ -269,3 +269,47 @@ async fn a_plan_works_in_a_copy_on_the_applied_state() {
     let broken = plan(&wish, &mut |_| {}).await.expect("a note");
     assert!(!broken.complete && broken.note.contains("solo/main.tf"), "{}", broken.note);
 }
+
+/// Links: of a root's file, of a module's directory, of a whole root under a second name.
+#[test]
+fn links_reach_what_they_lead_to_and_make_no_second_root() {
+    let dir = estate();
+    let top = dir.path();
+    let link = |target: &str, name: &str| {
+        std::fs::create_dir_all(top.join(name).parent().expect("a parent")).expect("a directory");
+        std::os::unix::fs::symlink(target, top.join(name)).expect("a link");
+    };
+    let backend = |name: &str| format!("terraform {{\n  backend \"local\" {{ path = \"$S/{name}.tfstate\" }}\n}}\n");
+    write(
+        top,
+        &[
+            ("shared/common.tf", "resource \"terraform_data\" \"c\" { input = file(\"${path.module}/words.txt\") }\n"),
+            ("shared/words.txt", "words\n"),
+            ("modules/real/main.tf", "resource \"terraform_data\" \"m\" { input = \"m\" }\n"),
+            ("filed/backend.tf", &backend("filed")),
+            ("called/main.tf", &format!("{}module \"m\" {{\n  source = \"../modules/alias\"\n}}\n", backend("called"))),
+        ],
+    );
+    link("../shared/common.tf", "filed/common.tf");
+    link("../shared/words.txt", "filed/words.txt");
+    link("real", "modules/alias");
+    link("solo", "alias-of-solo");
+    link("../../solo", "live/prod/solo");
+    let chart = json(top, None);
+    assert_eq!(dirs(&chart), ["app", "called", "filed", "net", "solo"], "{chart:#}");
+    for (path, root) in [
+        ("shared/common.tf", "filed"),
+        ("shared/words.txt", "filed"),
+        ("modules/real/main.tf", "called"),
+        ("solo/main.tf", "solo"),
+    ] {
+        let said = explain(top, Path::new(path)).expect("an explanation");
+        let named: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split("  (wave-").next())
+            .skip(1)
+            .filter(|name| !name.starts_with(' '))
+            .collect();
+        assert_eq!(named, [root], "{path}: {said}");
+    }
+}

@@ -8,6 +8,7 @@ mod buglog_comments;
 mod buglog_forks;
 mod buglog_heads;
 mod buglog_locks;
+mod buglog_managed;
 mod buglog_output;
 mod buglog_roots;
 mod buglog_statuses;

@@ -56,7 +56,7 @@ impl Turn<'_> {
 
     /// A pull that reaches no root gets no note, unless it had one.
     fn publish_note(&mut self, rollout: &Rollout) {
-        let quiet = rollout.stage == Stage::Inspecting
+        let quiet = matches!(rollout.stage, Stage::Inspecting | Stage::Unmanaged(_))
             || rollout.runs.is_empty() && rollout.notices.is_empty() && rollout.stage == Stage::Ready;
         if quiet && (!self.pull.noted || rollout.stage == Stage::Inspecting) {
             return;
@@ -125,6 +125,7 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     match &rollout.stage {
         Stage::Inspecting => return (CheckState::Running, "Reading the change".to_owned()),
         Stage::Refused(refusal) => return (CheckState::Failure, refusal.title.replace('`', "")),
+        Stage::Unmanaged(refusal) => return (CheckState::Success, refusal.title.replace('`', "")),
         Stage::Ready => {}
     }
     let total = rollout.runs.len();
@@ -169,6 +170,7 @@ fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (Che
     match &rollout.stage {
         Stage::Inspecting => return (CheckState::Pending, "Waits for the plan".to_owned()),
         Stage::Refused(_) => return (CheckState::Failure, "Nothing can be applied".to_owned()),
+        Stage::Unmanaged(refusal) => return (CheckState::Success, refusal.title.replace('`', "")),
         Stage::Ready if rollout.runs.is_empty() => {
             return (CheckState::Success, "No Terraform roots touched".to_owned());
         }
