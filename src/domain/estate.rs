@@ -25,6 +25,7 @@ mod unreached;
 mod value;
 
 pub use ground::Ground;
+pub use order::Stranger;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::{References, Users};
 pub use survey::survey;

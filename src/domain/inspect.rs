@@ -2,7 +2,7 @@
 //! Pure; fetching, merging and parsing happened before.
 
 use super::config::RepoConfig;
-use super::estate::{Estate, Hole, Root, RootKind, deleted};
+use super::estate::{Estate, Hole, Root, RootKind, Stranger, deleted};
 use super::event::{InspectedRoot, Inspection};
 use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
@@ -69,6 +69,9 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
     };
     inspection.holes = holes(trees, &inspection, &changed);
     inspection.notices = notices(trees, &inspection, &changed);
+    if !inspection.roots.is_empty() {
+        inspection.notices.extend(trees.estate.strangers(config).iter().map(stranger));
+    }
     Ok(inspection)
 }
 
@@ -92,6 +95,15 @@ fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
             path.join(" → ")
         ),
     }
+}
+
+fn stranger(stranger: &Stranger) -> String {
+    let near = stranger.near.as_ref().map(|near| format!(" Did you mean {}?", code(near))).unwrap_or_default();
+    format!(
+        "`{}` in `.tidegate.yaml` names {}, which is no root here: nothing is ordered by that name.{near}",
+        stranger.setting,
+        code(&stranger.name)
+    )
 }
 
 /// What of the reached part could not be read.

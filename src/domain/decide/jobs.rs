@@ -126,7 +126,7 @@ impl Turn<'_> {
         for run in rollout.runs.values_mut().filter(touched).filter(|run| !run.is_applied()) {
             if let PlanRun::Done(planned) = &run.plan {
                 run.previous = Some(planned.clone());
-            } else if !matches!(run.plan, PlanRun::Failed { .. }) {
+            } else if !matches!(run.plan, PlanRun::Failed { .. } | PlanRun::AwaitsSource(_)) {
                 continue;
             }
             run.plan = PlanRun::Queued;

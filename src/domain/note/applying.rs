@@ -10,6 +10,7 @@ use crate::domain::config::MergePolicy;
 use crate::domain::ids::Digest;
 use crate::domain::job::{ResourceStage, ResourceState};
 use crate::domain::plan::Counts;
+use crate::domain::reply::quoted;
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, RootRun, Scope};
 
 /// The most lines of resources; what failed or runs is always among them.
@@ -64,7 +65,7 @@ fn waiting(subject: Subject<'_>, apply: &Apply, digest: &Digest) -> String {
         lines.push(format!("- {} · {}{dies}", root(&run.root), plan_numbers(&planned.plan)));
     }
     let typed: Vec<String> = std::iter::once(format!("approve wave-{} {}", apply.wave, digest.short()))
-        .chain(addresses_dying(subject, apply.wave).into_iter().map(|address| format!("confirm {address}")))
+        .chain(addresses_dying(subject, apply.wave).into_iter().map(|named| format!("confirm {named}")))
         .collect();
     let type_this =
         format!("The note above shows the plans. To approve exactly these, type:\n{}", fence("", &typed.join("\n")));
@@ -130,7 +131,7 @@ fn own_error(run: &RootRun, url: &str) -> Option<String> {
 }
 
 fn way_out(broken: &[&RootRun]) -> String {
-    let roots: String = broken.iter().take(3).map(|run| format!(" -d {}", run.root)).collect();
+    let roots: String = broken.iter().take(3).map(|run| format!(" -d {}", quoted(&run.root))).collect();
     let typed = if broken.len() > 3 { "plan".to_owned() } else { format!("plan{roots}") };
     let locked = match broken {
         [] => "What is locked stays locked by this pull.".to_owned(),

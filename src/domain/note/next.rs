@@ -6,8 +6,9 @@ use super::words::{count, root, verb};
 use super::{Subject, is_pending};
 use crate::domain::config::{ApprovalSource, LockMode, MergePolicy};
 use crate::domain::estate::Reason;
-use crate::domain::plan::Change;
+use crate::domain::ids::RootKey;
 use crate::domain::pull::PullState;
+use crate::domain::reply::{quoted, quoted_path};
 use crate::domain::rollout::{ApplyRun, PlanRun, RootRun, WaveState};
 
 /// What comes next, and the table of commands; `None` while nothing can be typed that helps.
@@ -120,7 +121,7 @@ fn commands(subject: Subject<'_>) -> Option<String> {
         rows.push(("unlock".to_owned(), "free the roots that this pull has locked".to_owned()));
     }
     if let Some(path) = changed_path(subject) {
-        rows.push((format!("explain {path}"), "see why a root is here".to_owned()));
+        rows.push((format!("explain {}", quoted_path(&path)), "see why a root is here".to_owned()));
     }
     if rows.is_empty() {
         return None;
@@ -160,15 +161,22 @@ pub(super) fn dying(subject: Subject<'_>, wave: usize) -> usize {
     addresses_dying(subject, wave).len()
 }
 
-/// The same by name.
+/// The same by name, with the root in front where several roots destroy the same address.
 pub(super) fn addresses_dying(subject: Subject<'_>, wave: usize) -> Vec<String> {
     if !subject.rollout.config.confirm_destructive {
         return Vec::new();
     }
-    let plans = subject.rollout.wave(wave).filter_map(RootRun::planned).map(|planned| &planned.plan);
-    let changes = plans.flat_map(|plan| &plan.changes);
-    let dies = changes.filter(|change| change.action.is_destructive());
-    dies.map(|change: &Change| change.address.clone()).collect()
+    let plans = subject.rollout.wave(wave).filter_map(|run| Some((&run.root, &run.planned()?.plan)));
+    let changes = plans.flat_map(|(root, plan)| plan.changes.iter().map(move |change| (root, change)));
+    let dying: Vec<(&RootKey, &str)> = changes
+        .filter(|(_, change)| change.action.is_destructive())
+        .map(|(root, change)| (root, change.address.as_str()))
+        .collect();
+    let shared = |address: &str| dying.iter().filter(|(_, other)| *other == address).count() > 1;
+    let typed = |(root, address): &(&RootKey, &str)| {
+        if shared(address) { format!("{} {address}", quoted(root)) } else { (*address).to_owned() }
+    };
+    dying.iter().map(typed).collect()
 }
 
 fn apply_does(subject: Subject<'_>) -> &'static str {
@@ -184,7 +192,7 @@ fn plan_again(subject: Subject<'_>) -> Option<(String, String)> {
         return None;
     }
     match (failed.as_slice(), dropped.as_slice()) {
-        ([one], _) | ([], [one]) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
+        ([one], _) | ([], [one]) => Some((format!("plan -d {}", quoted(&one.root)), "plan it again".to_owned())),
         ([], []) => runs().all(|run| !run.lacks_plan()).then(|| ("plan".to_owned(), "plan again".to_owned())),
         _ => Some(("plan".to_owned(), format!("plan {} again", count(subject.rollout.runs.len(), "root")))),
     }
