@@ -23,6 +23,8 @@ mod plan;
 mod report;
 mod restart;
 mod rows;
+mod trouble;
+mod unsaved;
 mod waves;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.
