@@ -133,14 +133,9 @@ fn own_error(run: &RootRun, url: &str) -> Option<String> {
 }
 
 fn way_out(broken: &[&RootRun]) -> String {
-<<<<<<< HEAD
-    let roots: String = broken.iter().take(3).map(|run| format!(" -d {}", quoted(&run.root))).collect();
-    let typed = if broken.len() > 3 { "plan".to_owned() } else { format!("plan{roots}") };
-=======
     let open: Vec<&&RootRun> = broken.iter().filter(|run| !unsaved::is_unsaved(run)).collect();
     let roots: String = open.iter().take(3).map(|run| format!(" -d {}", quoted(&run.root))).collect();
     let typed = if open.len() > 3 { "plan".to_owned() } else { format!("plan{roots}") };
->>>>>>> main
     let locked = match broken {
         [] => "What is locked stays locked by this pull.".to_owned(),
         _ => format!("{} {} locked by this pull.", names(broken), verb(broken.len(), "stays", "stay")),

@@ -8,12 +8,8 @@ use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
 use crate::domain::job::{Failure, ResourceStage, ResourceState};
 use crate::domain::plan::{Action, Change, Plan};
-<<<<<<< HEAD
 use crate::domain::reply::quoted;
-use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, RootRun};
-=======
 use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, RootRun};
->>>>>>> main
 
 /// Boxes, roots in a box, and names of a root that are shown before "and N more".
 const MOST: usize = 5;

@@ -8,12 +8,8 @@ use crate::domain::config::{ApprovalSource, LockMode, MergePolicy};
 use crate::domain::estate::Reason;
 use crate::domain::ids::RootKey;
 use crate::domain::pull::PullState;
-<<<<<<< HEAD
 use crate::domain::reply::{quoted, quoted_path};
-use crate::domain::rollout::{ApplyRun, PlanRun, RootRun, WaveState};
-=======
 use crate::domain::rollout::{ApplyRun, Hold, PlanRun, RootRun, WaveState};
->>>>>>> main
 
 /// What comes next, and the table of commands; `None` while nothing can be typed that helps.
 pub(super) fn next(subject: Subject<'_>) -> Option<String> {
