@@ -265,11 +265,8 @@ mod tests {
 
     #[test]
     fn results_of_earlier_jobs_are_read() {
-        let now = JobResult::Failed {
-            failure: Failure::default(),
-            resources: Vec::new(),
-            errored_state: StateLeft::Nothing,
-        };
+        let now =
+            JobResult::Failed { failure: Failure::default(), resources: Vec::new(), errored_state: StateLeft::Nothing };
         let now = serde_json::to_string(&now).expect("text");
         assert!(now.contains("\"errored_state\":\"nothing\""), "{now}");
         let of = |left: &str| match serde_json::from_str(&now.replace("\"nothing\"", left)) {

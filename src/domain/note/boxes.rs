@@ -2,8 +2,8 @@
 
 use super::Subject;
 use super::headline::has_failed;
-use super::two_tools;
 use super::markdown::{alert, code, cut, fence, list, text};
+use super::two_tools;
 use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
 use crate::domain::job::{Failure, ResourceStage, ResourceState};

@@ -238,7 +238,8 @@ fn roots_that_both_tools_have_been_at() {
     world.traces("network", ToolKind::Terraform, &[Trace::State, Trace::LockFile]);
     world.traces("dns", ToolKind::Tofu, &[Trace::LockFile]).traces("app", ToolKind::Tofu, &[Trace::LockFile]);
     let note = world.state(WaveState::Planning).note();
-    let boxes: Vec<&str> = note.lines().filter(|line| line.contains("was written by") || line.contains("were written by")).collect();
+    let boxes: Vec<&str> =
+        note.lines().filter(|line| line.contains("was written by") || line.contains("were written by")).collect();
     insta::assert_snapshot!(boxes.join("\n"));
 }
 

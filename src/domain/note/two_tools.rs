@@ -42,7 +42,10 @@ fn notice(runs: &[&RootRun], kind: ToolKind, trace: Trace) -> String {
         verb(runs.len(), "it names", "they name"),
         code(host(other(kind))),
     );
-    let stay = format!("To stay with {others}, set {} for {them} in `.tidegate.yaml`.", code(&format!("tool: {}", command(other(kind)))));
+    let stay = format!(
+        "To stay with {others}, set {} for {them} in `.tidegate.yaml`.",
+        code(&format!("tool: {}", command(other(kind))))
+    );
     let rest = match trace {
         Trace::State => format!(
             "{own} deletes what {others} would only forget. {stay} To move to {own}, first put its own host there with {}.",

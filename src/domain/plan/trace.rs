@@ -42,7 +42,8 @@ pub fn traces(json: &[u8], lock_file: Option<&str>, kind: ToolKind) -> Vec<Trace
         document.configuration.provider_config.values().map(|provider| provider.full_name.as_str()).collect();
     let host = format!("{}/", host(other(kind)));
     let is_strange = |provider: &str| provider.starts_with(&host) && !asked.contains(provider);
-    let in_state = kind == ToolKind::Terraform && document.prior_state.is_some_and(|state| state.values.root_module.any(&is_strange));
+    let in_state = kind == ToolKind::Terraform
+        && document.prior_state.is_some_and(|state| state.values.root_module.any(&is_strange));
     let in_lock_file = packages::locked(lock_file.unwrap_or_default()).iter().any(|locked| is_strange(&locked.source));
     let found = [(in_state, Trace::State), (in_lock_file, Trace::LockFile)];
     found.into_iter().filter(|(is_there, _)| *is_there).map(|(_, trace)| trace).collect()
