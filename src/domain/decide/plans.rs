@@ -1,13 +1,14 @@
 //! From queued plans to jobs, and from ended plans to what they mean together: who is planned again
 //! after whom, and what the change reaches. It applies nothing.
 
-use super::{Turn, basis};
+use super::{Facts, Turn, basis};
 use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
 use crate::domain::estate::{Edge, Estate};
 use crate::domain::ids::{JobId, RootKey, StateKey};
 use crate::domain::job::{Failure, JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
+use crate::domain::outside::{Outside, outside};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
 use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, Rollout, RootRun, Stage};
@@ -240,6 +241,7 @@ impl Turn<'_> {
                 changed,
                 downstream: blast(estate, &rollout.config, &rollout.waves, &plans),
                 resources: resources(estate, &rollout.waves, &plans),
+                outside: beyond(rollout, facts),
             });
         }
     }
@@ -266,6 +268,13 @@ impl Turn<'_> {
     pub(super) fn run_mut(&mut self, root: &RootKey) -> Option<&mut RootRun> {
         self.pull.rollout.as_mut()?.runs.get_mut(root)
     }
+}
+
+/// The readers in other repositories.
+fn beyond(rollout: &Rollout, facts: &Facts) -> Option<Outside> {
+    let runs = rollout.runs.values();
+    let plans: Vec<_> = runs.filter_map(|run| Some((&run.root, &run.state, &run.planned()?.plan))).collect();
+    outside(&plans, &facts.foreign, facts.server.cross_repo)
 }
 
 /// The next job's id: valid as a Kubernetes name, and the same whenever the same turn is decided again.

@@ -11,6 +11,7 @@ use crate::domain::reach::Class;
 use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Hold, Read, Refusal, Scope};
 
 mod any;
+mod beside;
 mod report;
 mod world;
 

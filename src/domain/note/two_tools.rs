@@ -48,7 +48,7 @@ fn notice(runs: &[&RootRun], kind: ToolKind, trace: Trace) -> String {
     );
     let rest = match trace {
         Trace::State => format!(
-            "{own} deletes what {others} would only forget. {stay} To move to {own}, first put its own host there with {}.",
+            "{own} may delete what {others} would only forget. {stay} To move to {own}, first put its own host there with {}.",
             code(&format!("{} state replace-provider", command(kind)))
         ),
         Trace::LockFile => format!(

@@ -46,7 +46,7 @@ pub fn blast(
 }
 
 /// What the outputs of a planned source become for someone who uses these of them.
-pub(super) fn class_of(plan: &Plan, outputs: Option<&[String]>) -> Class {
+pub fn class_of(plan: &Plan, outputs: Option<&[String]>) -> Class {
     match outputs {
         None if plan.outputs.is_empty() => Class::Unchanged,
         None => Class::MayChange,
