@@ -137,3 +137,25 @@ async fn a_root_whose_source_was_never_applied_waits_for_it_by_name() {
     ctx.comment(pull, MIRA, "apply").await;
     assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_settings_is_read_before_it_is_merged() {
+    let ctx = three("gate: always\n").await;
+    let wrong = ctx.open("wrong", &[(".tidegate.yaml", Some("gaet: never\nlocks: 3\n"))]);
+    let cycle = ctx.open("cycle", &[(".tidegate.yaml", Some("waves: {after: {app: [database], database: [app]}}\n"))]);
+    let loose =
+        ctx.open("loose", &[(".tidegate.yaml", Some("gate: never\n")), ("app/main.tf", Some(&plain("app", "2")))]);
+    let right = ctx.open("right", &[(".tidegate.yaml", Some("gate: on-destructive\n"))]);
+    ctx.settle().await;
+    for (pull, says) in [
+        (wrong, "- line 1, column 1: the file has no key `gaet`; did you mean `gate`?"),
+        (cycle, "makes a cycle with this change: `app` → `database` → `app`"),
+        (loose, "this pull goes by the settings of its base"),
+    ] {
+        let note = ctx.note(pull).expect("a note");
+        assert!(note.contains(says), "{says}\n{note}");
+    }
+    assert!(ctx.note(loose).expect("a note").contains("waits for `wave-1`"), "{:?}", ctx.note(loose));
+    assert_eq!(ctx.note(right), None, "who touches no root and breaks nothing hears nothing");
+    assert_eq!(ctx.plan_check(wrong), "success: No Terraform roots touched");
+}
