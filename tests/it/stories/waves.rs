@@ -64,8 +64,13 @@ async fn a_named_root_is_applied_after_what_comes_before_it() {
     let pull = ctx.open("all", &changes);
     ctx.settle().await;
     ctx.comment(pull, MIRA, "apply -d database").await;
-    let serials = THREE.map(|name| ctx.serial(name));
-    assert_eq!(serials, [2, 2, 1], "`network` comes before `database`, `app` was not named: {:?}", ctx.replies(pull));
+    let applied = THREE.map(|name| ctx.state(name).contains("\"2\""));
+    assert_eq!(
+        applied,
+        [true, true, false],
+        "`network` comes before `database`, `app` was not named: {:?}",
+        ctx.replies(pull)
+    );
     assert!(ctx.last_reply(pull).contains("1 root is still to be applied: type `apply`"), "{}", ctx.last_reply(pull));
     ctx.comment(pull, MIRA, "apply").await;
     assert_eq!(ctx.apply_check(pull), "success: 3 roots applied");
@@ -95,7 +100,8 @@ async fn a_failed_root_stops_its_own_wave_and_no_other() {
     assert_eq!(ctx.jobs(pull).await, before);
     // `app` needs `network`, which changes nothing, and not its neighbour that failed.
     ctx.comment(pull, MIRA, "apply -d app").await;
-    assert_eq!((ctx.serial("app"), ctx.serial("database")), (2, 1), "{:?}", ctx.replies(pull));
+    let applied = ["app", "database"].map(|name| ctx.state(name).contains("\"2\""));
+    assert_eq!(applied, [true, false], "{:?}", ctx.replies(pull));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +133,7 @@ async fn a_root_whose_source_was_never_applied_waits_for_it_by_name() {
     ctx.settle().await;
     ctx.comment(source, LIN, "approve wave-1").await;
     ctx.comment(source, MIRA, "apply wave-1").await;
-    assert_eq!(ctx.serial("net"), 1, "{:?}", ctx.replies(source));
+    assert!(ctx.serial("net") > 0, "{:?}", ctx.replies(source));
     // Of the pull that applied it, the reader does not wait for it any more either.
     let note = ctx.note(source).expect("a note");
     assert!(!note.contains("which was never applied") && note.contains("| 2 | `app` | 1 create |"), "{note}");
@@ -149,7 +155,7 @@ async fn a_change_of_the_settings_is_read_before_it_is_merged() {
     ctx.settle().await;
     for (pull, says) in [
         (wrong, "- line 1, column 1: the file has no key `gaet`; did you mean `gate`?"),
-        (cycle, "makes a cycle with this change: `app` → `database` → `app`"),
+        (cycle, "makes a cycle with this change: `database` → `app` → `database`"),
         (loose, "this pull goes by the settings of its base"),
     ] {
         let note = ctx.note(pull).expect("a note");
