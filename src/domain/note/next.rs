@@ -116,10 +116,7 @@ fn commands(subject: Subject<'_>) -> Option<String> {
         rows.extend(approvals(subject));
     }
     let draft = subject.pull.seen.as_ref().is_some_and(|seen| seen.draft);
-    let ready = |state: &WaveState| matches!(state, WaveState::Waiting(Some(_)) | WaveState::Open(_));
-    if !draft && subject.context.waves.iter().any(ready) {
-        rows.push(("apply".to_owned(), apply_does(subject).to_owned()));
-    }
+    rows.extend(apply(subject).filter(|_| !draft));
     rows.extend(plan_again(subject));
     let applied = rollout.runs.values().any(|run| !matches!(run.apply, ApplyRun::None));
     let applying = rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. }));
@@ -184,6 +181,22 @@ pub(super) fn addresses_dying(subject: Subject<'_>, wave: usize) -> Vec<String> 
         if shared(address) { format!("{} {address}", quoted(root)) } else { (*address).to_owned() }
     };
     dying.iter().map(typed).collect()
+}
+
+/// The `apply` that would be taken now: a wave that lacks a plan stops at itself.
+fn apply(subject: Subject<'_>) -> Option<(String, String)> {
+    let has_no_plan = |run: &RootRun| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. });
+    let waves = subject.context.waves.len();
+    let broken = (1..=waves).find(|number| subject.rollout.wave(*number).any(has_no_plan));
+    let whole = broken.map_or(waves, |number| number - 1);
+    let ready = |state: &WaveState| matches!(state, WaveState::Waiting(Some(_)) | WaveState::Open(_));
+    if !subject.context.waves.iter().take(whole).any(ready) {
+        return None;
+    }
+    Some(match broken {
+        None => ("apply".to_owned(), apply_does(subject).to_owned()),
+        Some(_) => (format!("apply wave-{whole}"), "apply what comes before the wave that lacks a plan".to_owned()),
+    })
 }
 
 fn apply_does(subject: Subject<'_>) -> &'static str {
