@@ -136,6 +136,11 @@ impl Chart {
         let holes = estate.holes.iter().chain(more);
         let mut holes: Vec<ChartHole> =
             holes.map(|hole| ChartHole { file: hole.path.clone(), line: hole.line, what: hole.what.clone() }).collect();
+        holes.extend(estate.strangers(config).into_iter().map(|stranger| {
+            let near = stranger.near.map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+            let what = format!("`{}` names `{}`, which is no root here.{near}", stranger.setting, stranger.name);
+            ChartHole { file: FILE.to_owned(), line: 0, what }
+        }));
         let waves = waves(estate, config, &mut holes);
         holes.sort();
         holes.dedup();

@@ -30,6 +30,7 @@ mod value;
 mod workspaces;
 
 pub use ground::{Ground, read_by_links};
+pub use order::Stranger;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::{References, Users};
 pub use survey::survey;

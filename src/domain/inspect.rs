@@ -1,8 +1,8 @@
 //! From two trees and their estates to what a head reaches: the value that a rollout starts from.
 //! Pure; fetching, merging and parsing happened before.
 
-use super::config::RepoConfig;
-use super::estate::{Estate, Hole, Root, RootKind, deleted};
+use super::config::{FILE, Problem, RepoConfig};
+use super::estate::{Estate, Hole, Root, RootKind, Stranger, deleted};
 use super::event::{InspectedRoot, Inspection, StateRead};
 use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
@@ -71,6 +71,9 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
     };
     inspection.holes = holes(trees, &inspection, &changed);
     inspection.notices = notices(trees, &inspection, &changed);
+    if !inspection.roots.is_empty() {
+        inspection.notices.extend(trees.estate.strangers(config).iter().map(stranger));
+    }
     Ok(inspection)
 }
 
@@ -107,6 +110,47 @@ fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
             path.join(" → ")
         ),
     }
+}
+
+fn stranger(stranger: &Stranger) -> String {
+    let near = stranger.near.as_ref().map(|near| format!(" Did you mean {}?", code(near))).unwrap_or_default();
+    format!(
+        "`{}` in `.tidegate.yaml` names {}, which is no root here: nothing is ordered by that name.{near}",
+        stranger.setting,
+        code(&stranger.name)
+    )
+}
+
+/// What is said of a change to `.tidegate.yaml` itself: it holds once it is merged, and one that is wrong would stop every pull then.
+pub fn of_proposed_settings(
+    proposed: &Result<RepoConfig, Vec<Problem>>,
+    estate: &Estate,
+    inspection: &Inspection,
+) -> Option<String> {
+    let config = match proposed {
+        Ok(config) => config,
+        Err(problems) => {
+            let lines: Vec<String> = problems
+                .iter()
+                .map(|problem| format!("- line {}, column {}: {}", problem.line, problem.column, problem.what))
+                .collect();
+            return Some(format!(
+                "`{FILE}` is wrong with this change: once it is merged, nothing can be planned. Mend it here:\n\n{}",
+                lines.join("\n")
+            ));
+        }
+    };
+    let all = estate.roots.iter().filter(|root| root.kind == RootKind::Certain).map(|root| root.key.clone()).collect();
+    if let Err(cycle) = estate.layers(&all, config) {
+        let path: Vec<String> = cycle.iter().map(named).collect();
+        return Some(format!(
+            "`waves.after` in `{FILE}` makes a cycle with this change: {}. Once it is merged, what reaches these roots cannot be planned: take one of them out.",
+            path.join(" → ")
+        ));
+    }
+    (!inspection.roots.is_empty() && *config != inspection.config).then(|| {
+        format!("This change edits `{FILE}`. A change cannot loosen its own rule: this pull goes by the settings of its base, and the new ones hold once it is merged.")
+    })
 }
 
 /// What of the reached part could not be read.
