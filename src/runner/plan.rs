@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Job;
 use super::failure::{Broken, of_errors};
 use super::linked;
-use super::process::{Call, Stopping, run as run_tool};
+use super::process::{Call, Stopping, run_with};
 use super::program;
 use super::saved;
 use super::tool::{self, Workplace, step};
@@ -87,7 +87,7 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
     };
     let mut tool = None;
     let mut said: Vec<Said> = Vec::new();
-    let exit = run_tool(job, &call, &mut |line| match Line::parse(line) {
+    let exit = run_with(job, &call, &place.environment(job), &mut |line| match Line::parse(line) {
         Some(Line { what: What::Version(version), .. }) => tool = Some(version),
         Some(Line { what: What::Diagnostic(diagnostic), .. }) => said.push(Said::Diagnostic(diagnostic)),
         Some(line) => said.push(Said::Text(line.spoken().to_owned())),
