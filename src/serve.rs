@@ -29,6 +29,7 @@ use crate::web;
 
 pub mod forget;
 pub mod from_settings;
+pub mod recover;
 
 /// What a server is made of.
 pub struct Parts {

@@ -33,7 +33,7 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
         fresh: None,
         permission: None,
         base_tip: None,
-        neighbours: neighbours(app, key, event).await?,
+        neighbours: neighbours(app, key, event, command.as_ref().map(|(_, command)| command)).await?,
         teams: teams(app, connection, pull.rollout.as_ref()).await?,
         reviews: None,
         estate: None,
@@ -73,9 +73,13 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
 }
 
 /// Other open pulls of the repository: whoever planned on a state that was applied now has to know.
-async fn neighbours(app: &App, key: &PullKey, event: &Event) -> Result<Vec<u64>, FlowError> {
-    let Event::JobEnded { outcome, .. } = event else { return Ok(Vec::new()) };
-    if matches!(**outcome, Outcome::Planned(_)) {
+async fn neighbours(app: &App, key: &PullKey, event: &Event, command: Option<&Command>) -> Result<Vec<u64>, FlowError> {
+    let moves = match event {
+        Event::JobEnded { outcome, .. } => !matches!(**outcome, Outcome::Planned(_)),
+        Event::StateLeft { .. } => true,
+        _ => matches!(command, Some(Command::Settle(_))),
+    };
+    if !moves {
         return Ok(Vec::new());
     }
     let pulls = app.store.pulls().await?;

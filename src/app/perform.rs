@@ -190,12 +190,9 @@ async fn inspection(
         Ok(inspection) => inspection,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let mut versions = BTreeMap::new();
-    for path in tool::files_of(&inspection, &listing) {
-        if let Some(bytes) = app.source.read(&pull.repo, read.tree, &path).await? {
-            versions.insert(path, String::from_utf8_lossy(&bytes).into_owned());
-        }
-    }
+    let files = app.source.read_all(&pull.repo, read.tree, &tool::files_of(&inspection, &listing)).await?;
+    let text = |(path, bytes): (String, Vec<u8>)| (path, String::from_utf8_lossy(&bytes).into_owned());
+    let versions = files.into_iter().map(text).collect();
     tool::settle(&mut inspection, &estate, &listing, &versions);
     Ok(Ok(inspection))
 }

@@ -25,6 +25,7 @@ mod jobs;
 mod observe;
 mod plans;
 mod publish;
+mod unsaved;
 
 pub use command::is_merge_unsaid;
 
@@ -132,6 +133,7 @@ impl<'a> Turn<'a> {
             Event::Refused { head, refusal, reading } => self.refused(head, refusal, reading.as_ref()),
             Event::Progress { job, steps, resources } => self.progress(job, steps, resources),
             Event::JobEnded { job, outcome } => self.job_ended(job, outcome),
+            Event::StateLeft { job, root } => self.state_left(job, root),
             Event::StateMoved { state, .. } => self.state_moved(state),
         }
     }

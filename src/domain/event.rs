@@ -8,7 +8,7 @@ use super::config::RepoConfig;
 use super::config::RootSettings;
 use super::estate::{Edge, Hole, Reason};
 use super::ids::{JobId, Login, RolloutId, RootKey, Sha, StateKey, Timestamp};
-use super::job::{Failure, ResourceState};
+use super::job::{Failure, ResourceState, StateLeft};
 use super::pull::Seen;
 use super::rollout::{Planned, Refusal, Step};
 
@@ -156,6 +156,13 @@ pub enum Event {
         /// How.
         outcome: Box<Outcome>,
     },
+    /// The job of an apply uploaded a state that its backend did not take; it comes before the job's end, or long after it was given up.
+    StateLeft {
+        /// The job.
+        job: JobId,
+        /// The root that it applied.
+        root: RootKey,
+    },
     /// Another pull applied this state: plans of it, and of its readers, are made again.
     StateMoved {
         /// The state.
@@ -183,8 +190,9 @@ pub enum Outcome {
         failure: Failure,
         /// Where each resource stands.
         resources: Vec<ResourceState>,
-        /// `errored.tfstate` was kept.
-        errored_state: bool,
+        /// What became of a state that its backend did not take.
+        #[serde(deserialize_with = "super::job::state_left")]
+        errored_state: StateLeft,
     },
     /// It stopped before it changed anything.
     Canceled,

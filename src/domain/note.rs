@@ -15,6 +15,8 @@ pub mod markdown;
 mod next;
 mod reach;
 mod table;
+mod two_tools;
+mod unsaved;
 mod words;
 
 use cut::Budget;

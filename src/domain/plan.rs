@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 
 mod moved;
 mod parse;
+pub mod trace;
 
 pub use moved::moved;
 pub use parse::{PlanError, parse, parse_knowing};
+use trace::Trace;
 
 /// What one root would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct Plan {
     pub outputs: Vec<OutputChange>,
     /// Resources that changed outside, by address; shown, never counted.
     pub drift: Vec<String>,
+    /// Where the other tool left its registry's host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Trace>,
 }
 
 /// What happens to one resource instance.

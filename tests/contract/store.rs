@@ -16,7 +16,7 @@ use tidegate::domain::effect::{Act, Effect, Reaction};
 use tidegate::domain::event::Event;
 use tidegate::domain::ids::{JobId, Login, PullKey, RepoKey, RootKey, Sha, StateKey, Timestamp};
 use tidegate::domain::job::{JobSpec, Phase, StateLock, VERSION};
-use tidegate::domain::lock::{Cause, Holder, Lock, LockTable};
+use tidegate::domain::lock::{Cause, Holder, Lock, LockTable, Unsaved};
 use tidegate::domain::pull::Pull;
 use tidegate::ports::store::{Accepted, Commit, Next, Pending, Queued, Received, Store, StoreError};
 use tidegate::store::SqlStore;
@@ -130,7 +130,11 @@ pub(crate) fn spec(id: &str) -> JobSpec {
 fn locks(pull: u64) -> LockTable {
     let holder = Holder { pull, by: Login::new("ann"), since: at(1), cause: Cause::Apply };
     let lock = Lock { root: RootKey::new("a"), holder: Some(holder), queue: vec![9] };
-    LockTable { locks: [(StateKey::new("s3:b/k#default"), lock)].into() }
+    let unsaved = Unsaved { root: RootKey::new("net"), job: "j".into(), pull, since: Timestamp(3) };
+    LockTable {
+        locks: [(StateKey::new("s3:b/k#default"), lock)].into(),
+        unsaved: [(StateKey::new("http:x"), unsaved)].into(),
+    }
 }
 
 pub(crate) async fn put(store: &SqlStore, version: i64, effects: Vec<Effect>) {

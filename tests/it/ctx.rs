@@ -337,10 +337,15 @@ impl Ctx {
         let rollouts = app.store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout);
         let job =
             rollouts.flat_map(|rollout| rollout.runs.into_values()).find_map(|run| Some(run.planned()?.job.clone()));
-        let job = job.expect("a planned root");
+        self.put_for_job(&job.expect("a planned root"), what).await
+    }
+
+    /// What the server answers when this job uploads something more.
+    pub async fn put_for_job(&self, job: &tidegate::domain::ids::JobId, what: &str) -> u16 {
+        let app = self.app();
         let request = reqwest::Client::new()
-            .put(format!("{}/{what}", app.url_of_job(&job)))
-            .bearer_auth(app.vault.job_token(&job))
+            .put(format!("{}/{what}", app.url_of_job(job)))
+            .bearer_auth(app.vault.job_token(job))
             .body("other bytes");
         request.send().await.expect("an answer").status().as_u16()
     }

@@ -22,6 +22,8 @@ mod notes;
 mod plan;
 mod report;
 mod restart;
+mod trouble;
+mod unsaved;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.
 pub(crate) const NET: &str = r#"terraform {

@@ -9,7 +9,7 @@ use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
-use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Rollout, RootRun, Stage};
+use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, Rollout, RootRun, Stage};
 
 impl Turn<'_> {
     /// Everything that follows from the state, until nothing more does.
@@ -17,6 +17,7 @@ impl Turn<'_> {
         if !self.pull.is_open() {
             return;
         }
+        self.drop_plans_on_unsaved();
         self.plan_outdated_again();
         self.start_plans();
         self.read_together();
@@ -114,18 +115,29 @@ impl Turn<'_> {
         if applying.into_iter().any(|run| run.state == state && matches!(run.apply, ApplyRun::Running { .. })) {
             return true;
         }
+        if let Some(blocker) = self.unsaved_in_the_way(&state) {
+            if let Some(run) = self.run_mut(root) {
+                run.plan = PlanRun::Blocked(blocker);
+            }
+            return true;
+        }
         let blocked = if draft { Vec::new() } else { self.locks.blocked(number, std::slice::from_ref(&state)) };
         let Some(first) = blocked.first() else { return false };
         self.locks = self.locks.join(number, &[(state, name)]);
         let blocker = match &first.holder {
-            Some(holder) => {
-                Blocker { pull: holder.pull, by: holder.by.clone(), since: holder.since, ahead: first.ahead.clone() }
-            }
+            Some(holder) => Blocker {
+                pull: holder.pull,
+                by: holder.by.clone(),
+                since: holder.since,
+                ahead: first.ahead.clone(),
+                how: Hold::Lock,
+            },
             None => Blocker {
                 pull: first.ahead.first().copied().unwrap_or_default(),
                 by: "the line".into(),
                 since: self.now(),
                 ahead: first.ahead.iter().skip(1).copied().collect(),
+                how: Hold::Lock,
             },
         };
         if let Some(run) = self.run_mut(root) {

@@ -275,7 +275,7 @@ impl World {
             Step::JobFails(at) => self.end(*at, |_| Outcome::Failed {
                 failure: Failure { summary: "no".to_owned(), ..Failure::default() },
                 resources: Vec::new(),
-                errored_state: false,
+                errored_state: crate::domain::job::StateLeft::Nothing,
             }),
             Step::JobIsStale(at) => self.end(*at, |_| Outcome::Stale(Failure::default())),
             Step::JobIsLost(at) => self.end(*at, |_| Outcome::Lost("gone".to_owned())),
@@ -371,7 +371,7 @@ fn planned(job: &JobId, source: &str, variant: u8, now: i64) -> Planned {
             tool_version: "1".to_owned(),
             changes: if changes { vec![update] } else { Vec::new() },
             outputs: if changes { vec![output] } else { Vec::new() },
-            drift: Vec::new(),
+            ..Plan::default()
         },
         digest: Digest::from_hex(&text),
         tool: Tool { kind: crate::domain::config::ToolKind::Terraform, version: "1".to_owned() },

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::config::{RootSettings, ToolKind};
 use crate::domain::estate::Reason;
 use crate::domain::ids::{Digest, JobId, Login, RootKey, StateKey, Timestamp};
-use crate::domain::job::{Failure, FellBack, ResourceState};
+use crate::domain::job::{Failure, FellBack, ResourceState, StateLeft};
 use crate::domain::plan::{Counts, Plan};
 
 /// One root's run in a rollout.
@@ -90,7 +90,7 @@ pub struct Read {
 pub enum PlanRun {
     /// Not started: it waits for a free job or for its sources.
     Queued,
-    /// Another pull holds its state.
+    /// Another pull holds its state, or the state is not saved.
     Blocked(Blocker),
     /// It reads the state of this root, which has never been applied: it is planned after it.
     AwaitsSource(RootKey),
@@ -130,6 +130,20 @@ pub struct Blocker {
     pub since: Timestamp,
     /// Pulls ahead of us in the line.
     pub ahead: Vec<u64>,
+    /// What it has done to be in the way.
+    #[serde(default)]
+    pub how: Hold,
+}
+
+/// How a pull is in the way of another, or of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// It holds the lock.
+    #[default]
+    Lock,
+    /// This job of its applied, and the backend did not take the state.
+    Unsaved(JobId),
 }
 
 /// A plan that can be applied.
@@ -204,6 +218,9 @@ pub enum ApplyRun {
         resources: Vec<ResourceState>,
         /// When it ended.
         at: Timestamp,
+        /// What became of a state that its backend did not take.
+        #[serde(default)]
+        left: StateLeft,
     },
 }
 
