@@ -13,6 +13,8 @@ use base64::Engine as _;
 use secrecy::{SecretBox, SecretString};
 use url::Url;
 
+use crate::domain::outside::CrossRepo;
+
 mod given;
 mod table;
 
@@ -40,6 +42,8 @@ pub struct Settings {
     pub encryption_key: Option<SecretBox<[u8; 32]>>,
     /// The largest webhook that is read.
     pub webhook_bytes: usize,
+    /// What a pull may say of other repositories.
+    pub cross_repo: CrossRepo,
 }
 
 /// `[github]`.
@@ -190,6 +194,7 @@ impl Reader {
         let webhook_bytes = self.value("limits.webhook_bytes", "a number of bytes, at least 1024", |text| {
             text.parse().ok().filter(|n| *n >= 1024)
         });
+        let cross_repo = self.value("cross_repo", "`names`, `counts` or `off`", |text| text.parse().ok());
         Some(Settings {
             listen,
             url: url?,
@@ -200,6 +205,7 @@ impl Reader {
             tools,
             encryption_key,
             webhook_bytes: webhook_bytes.unwrap_or(26_214_400),
+            cross_repo: cross_repo.unwrap_or_default(),
         })
     }
 

@@ -1,8 +1,6 @@
 //! Performs effects after they were committed, at least once each. Every one is made so that a repeat is harmless; what
 //! fails is tried later in its lane, and what can never work is put aside with the reason.
 
-use std::collections::BTreeMap;
-
 use secrecy::SecretString;
 
 use super::turn::{TRIES_OF_A_DAY, backoff_ms, chain, is_away};

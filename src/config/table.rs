@@ -29,11 +29,17 @@ pub enum Form {
 
 use Form::{List, Plain, Secret};
 
-const ROWS: [(&str, Form, &str, &str); 25] = [
+const ROWS: [(&str, Form, &str, &str); 26] = [
     ("listen", Plain, "127.0.0.1:4141", "address and port of the server"),
     ("url", Plain, "http://<listen>", "where people and jobs reach the server"),
     ("data_dir", Plain, ".tidegate", "directory of the database, mirrors and generated keys"),
     ("store.url", Secret, "SQLite in data_dir", "database: `sqlite:…` or `postgres://…`"),
+    (
+        "cross_repo",
+        Plain,
+        "counts",
+        "what a pull says of readers in other repositories: `names`, `counts`, or `off`, which matches nothing across them",
+    ),
     ("github.url", Plain, "https://api.github.com", "base of GitHub's API"),
     ("github.web_url", Plain, "https://github.com", "base of GitHub's pages and of git over https"),
     ("github.app_id", Plain, "the App that `/setup/github` made", "id of the GitHub App"),

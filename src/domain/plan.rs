@@ -85,6 +85,17 @@ impl Action {
         matches!(self, Action::DeleteThenCreate | Action::CreateThenDelete | Action::ForgetThenCreate)
     }
 
+    /// Delete, replace, update, create, then the rest: the order in which people read changes.
+    pub fn rank(self) -> u8 {
+        match self {
+            Action::Delete => 0,
+            action if action.is_replacement() => 1,
+            Action::Update => 2,
+            Action::Create => 3,
+            _ => 4,
+        }
+    }
+
     /// The word of the note: `delete`, `replace`, `update`, `create`, `forget`, `read`, `move`.
     pub fn word(self) -> &'static str {
         match self {

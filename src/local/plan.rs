@@ -207,7 +207,8 @@ impl Session<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
-            neighbours: Vec::new(),
+            interested: Vec::new(),
+            foreign: Vec::new(),
             now: now(),
             locks: LockTable::default(),
             fresh: None,
@@ -222,6 +223,7 @@ impl Session<'_> {
                 comment_limit: usize::MAX,
                 edit_gap_ms: 1,
                 parallelism: 1,
+                cross_repo: crate::domain::outside::CrossRepo::Off,
             },
         }
     }

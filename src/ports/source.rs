@@ -59,6 +59,8 @@ pub trait Source: Send + Sync {
         wanted: &Wanted,
         known_base: Option<&Sha>,
     ) -> Result<Sha, SourceError>;
+    /// The default branch as the forge names it now, with its tip, fetched; [`SourceError::Gone`] for a repository without a commit.
+    async fn default_branch(&self, repo: &RepoRef, access: &GitAccess) -> Result<(String, Sha), SourceError>;
     /// The merge of base and head, as a tree.
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError>;
     /// Whether `head` contains `base`.

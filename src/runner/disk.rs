@@ -49,7 +49,7 @@ pub(super) fn explained(mut failure: Failure, directory: &Path) -> Failure {
 
 fn is_full(directory: &Path) -> bool {
     let room = |found: nix::sys::statvfs::Statvfs| {
-        #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
+        #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
         (found.blocks_available() as u64).saturating_mul(found.fragment_size() as u64)
     };
     nix::sys::statvfs::statvfs(directory).is_ok_and(|found| room(found) < FULL)

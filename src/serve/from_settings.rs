@@ -46,6 +46,7 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
             sweep_ms: SWEEP_MS,
         },
         webhook_bytes: settings.webhook_bytes,
+        cross_repo: settings.cross_repo,
         clock: Arc::new(SystemClock),
         decorate: None,
         data_dir: settings.data_dir,

@@ -87,6 +87,10 @@ impl Source for GitSource {
         self.mirror(repo).fetch(access, wanted, known_base).await
     }
 
+    async fn default_branch(&self, repo: &RepoRef, access: &GitAccess) -> Result<(String, Sha), SourceError> {
+        self.mirror(repo).default_branch(access).await
+    }
+
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError> {
         objects::merge(&self.mirror(repo), base, head).await
     }

@@ -168,6 +168,7 @@ impl Turn<'_> {
                 if let PlanRun::Running { job, .. } = &run.plan {
                     let job = job.clone();
                     run.plan = PlanRun::Queued;
+                    run.again = None;
                     self.act(format!("cancel:{job}"), Act::CancelJob { job });
                 } else {
                     run.queue_again();

@@ -2,9 +2,10 @@
 //! any other job changes nothing, so a late, doubled or superseded one does no harm.
 
 use super::Turn;
-use crate::domain::event::{Event, Outcome};
-use crate::domain::ids::{JobId, PullKey, RootKey, StateKey};
+use crate::domain::event::Outcome;
+use crate::domain::ids::{JobId, RootKey, StateKey};
 use crate::domain::job::{Failure, ResourceState, StateLeft};
+use crate::domain::neighbour::{Mover, MovingPull};
 use crate::domain::pull::AppliedDigest;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, RootRun, Step, StepState};
 
@@ -109,48 +110,22 @@ impl Turn<'_> {
                 ApplyRun::Failed { job: job.clone(), failure, resources: known, at: now, left }
             }
         };
-        let state = run.state.clone();
+        let (state, root) = (run.state.clone(), run.root.clone());
+        let outputs = run.planned().map(|planned| planned.plan.outputs.iter().map(|it| it.name.clone()).collect());
+        let failed = matches!(run.apply, ApplyRun::Failed { .. });
+        let by = rollout.apply.as_ref().map(|apply| apply.by.clone());
         if matches!(outcome, Outcome::Failed { errored_state, .. } if *errored_state != StateLeft::Nothing) {
             self.leave_unsaved(&state, &root, job);
         }
         if changed {
-            self.tell_neighbours(&state);
+            let by = by.unwrap_or_else(|| "nobody".into());
+            let pull = Some(MovingPull { repo: None, number: self.number(), by, root });
+            self.tell_moved(&state, Some(&Mover { pull, outputs, failed, at: now }));
         }
         if let Some(digest) = by_wave.filter(|_| changed)
             && !self.pull.applied.iter().any(|applied| applied.digest == digest.digest)
         {
             self.pull.applied.push(digest);
-        }
-    }
-
-    /// Another pull applied this state. What was planned on it, or on its outputs, is planned again, unless it is being
-    /// applied itself; the same plan keeps its digest and its approval.
-    pub(super) fn state_moved(&mut self, state: &StateKey) {
-        if self.is_applying() {
-            return;
-        }
-        let Some(rollout) = &mut self.pull.rollout else { return };
-        let touched = |run: &&mut RootRun| run.state == *state || run.reads.contains(state);
-        let mut moved = false;
-        for run in rollout.runs.values_mut().filter(touched).filter(|run| !run.is_applied()) {
-            if let PlanRun::Done(planned) = &run.plan {
-                run.previous = Some(planned.clone());
-            } else if !matches!(run.plan, PlanRun::Failed { .. }) {
-                continue;
-            }
-            run.plan = PlanRun::Queued;
-            moved = true;
-        }
-        if moved {
-            rollout.reach = None;
-        }
-    }
-
-    /// Tells the other open pulls that this state moved.
-    pub(super) fn tell_neighbours(&mut self, state: &StateKey) {
-        for number in &self.facts.neighbours {
-            let key = PullKey { repo: self.pull.key.repo.clone(), number: *number };
-            self.events.push((key, Event::StateMoved { state: state.clone(), by: self.pull.key.number }));
         }
     }
 

@@ -1,12 +1,13 @@
 //! From queued plans to jobs, and from ended plans to what they mean together: who is planned again
 //! after whom, and what the change reaches. It applies nothing.
 
-use super::{Turn, basis};
+use super::{Facts, Turn, basis};
 use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
 use crate::domain::ids::{JobId, RootKey, StateKey};
 use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
+use crate::domain::outside::{Outside, outside};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
 use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, Rollout, RootRun, Stage};
@@ -234,6 +235,7 @@ impl Turn<'_> {
                 changed,
                 downstream: blast(estate, &rollout.config, &plans),
                 resources: resources(estate, &plans),
+                outside: beyond(rollout, facts),
             });
         }
     }
@@ -260,6 +262,13 @@ impl Turn<'_> {
     pub(super) fn run_mut(&mut self, root: &RootKey) -> Option<&mut RootRun> {
         self.pull.rollout.as_mut()?.runs.get_mut(root)
     }
+}
+
+/// The readers in other repositories.
+fn beyond(rollout: &Rollout, facts: &Facts) -> Option<Outside> {
+    let runs = rollout.runs.values();
+    let plans: Vec<_> = runs.filter_map(|run| Some((&run.root, &run.state, &run.planned()?.plan))).collect();
+    outside(&plans, &facts.foreign, facts.server.cross_repo)
 }
 
 /// The next job's id: valid as a Kubernetes name, and the same whenever the same turn is decided again.

@@ -29,7 +29,7 @@ impl Turn<'_> {
             return;
         };
         self.leave_unsaved(&state, root, job);
-        self.tell_neighbours(&state);
+        self.tell_moved(&state, None);
     }
 
     /// Nothing plans or applies on this state from now on.
@@ -88,7 +88,7 @@ impl Turn<'_> {
                 "{} settles the state of {}, which the job {} left",
                 comment.by, unsaved.root, unsaved.job
             ));
-            self.tell_neighbours(state);
+            self.tell_moved(state, None);
             let runs = self.pull.rollout.iter().flat_map(|rollout| rollout.runs.values());
             here.extend(runs.filter(|run| run.state == *state).map(|run| run.root.clone()));
         }

@@ -130,6 +130,8 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
             format!("waits for {}, which was never applied", code_cell(&source.to_string()))
         }
         PlanRun::Unread => "reads nothing that changes".to_owned(),
+        PlanRun::Queued if run.again.is_some() => "stale, waits to be planned again".to_owned(),
+        PlanRun::Running { .. } if run.again.is_some() => "stale, being planned again".to_owned(),
         PlanRun::Queued => "waits to be planned".to_owned(),
         PlanRun::Running { .. } => "being planned".to_owned(),
         PlanRun::Done(_) if !run.changes_something() && !run.reads_unknown() => "nothing to apply".to_owned(),

@@ -30,6 +30,9 @@ impl source::Source for Source {
     ) -> Result<Sha, SourceError> {
         self.inner.fetch(repo, access, wanted, known_base).await
     }
+    async fn default_branch(&self, repo: &RepoRef, access: &GitAccess) -> Result<(String, Sha), SourceError> {
+        self.inner.default_branch(repo, access).await
+    }
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError> {
         self.inner.merge(repo, base, head).await
     }

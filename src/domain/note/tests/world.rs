@@ -74,6 +74,8 @@ impl World {
                 previous: None,
                 lost: 0,
                 basis: Vec::new(),
+                uses: Vec::new(),
+                again: None,
             };
             self.rollout.runs.insert(key.clone(), run);
         }
