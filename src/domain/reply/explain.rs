@@ -15,7 +15,9 @@ pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
     match &rollout.stage {
         Stage::Ready => {}
         Stage::Inspecting => return not_seen(),
-        Stage::Refused(refusal) => return format!("Not done. {}: {}", refusal.title, refusal.text),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => {
+            return format!("Not done. {}: {}", refusal.title, refusal.text);
+        }
     }
     let path = path.trim_start_matches("./");
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
