@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::App;
 use super::reports::{self, ReportError, SECRETS};
-use crate::domain::job::{Failure, FellBack, ResourceState};
 use crate::domain::ids::JobId;
+use crate::domain::job::{Failure, FellBack, ResourceState};
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{Planned, RootRun};
 use crate::domain::secret::Secrets;
