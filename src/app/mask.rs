@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::App;
 use super::reports::{self, ReportError, SECRETS};
+use crate::domain::job::{Failure, FellBack, ResourceState};
 use crate::domain::ids::JobId;
-use crate::domain::job::{Failure, ResourceState};
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{Planned, RootRun};
 use crate::domain::secret::Secrets;
@@ -64,6 +64,11 @@ pub(super) fn resources(resources: &[ResourceState], known: &Secrets) -> Vec<Res
         ..resource.clone()
     };
     resources.iter().map(mask).collect()
+}
+
+/// Why a root is planned on applied values, as it may be kept: the reason may quote the tool.
+pub(super) fn fallen_back(sources: &[FellBack], known: &Secrets) -> Vec<FellBack> {
+    sources.iter().map(|one| FellBack { source: one.source.clone(), why: known.mask(&one.why) }).collect()
 }
 
 /// A failure as it may be kept.

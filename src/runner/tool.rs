@@ -65,7 +65,7 @@ pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplac
         let (program, checkout) = (program?, checkout?);
         let root = checkout::root(&checkout, job.spec.root.dir())?;
         saved::take_over(&plan?, &root)?;
-        let declared = declared::read(job, &checkout, &root);
+        let declared = declared::read(&job.spec, &job.environment, &checkout, &root);
         Ok(Workplace { program, checkout, root, declared })
     })
     .await?;
