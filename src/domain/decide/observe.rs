@@ -153,8 +153,9 @@ impl Turn<'_> {
         let applying = self.is_applying();
         let blocked_fork = self.is_blocked_fork();
         let Some(rollout) = &mut self.pull.rollout else { return };
-        // A head that was refused may be mended by what the base gained: settings, or the end of a conflict.
-        if rollout.base_ref != branch || rollout.base == *tip || blocked_fork {
+        // A head that was refused may be mended by what the base gained or lost: settings, or the end of a conflict.
+        let refused = matches!(rollout.stage, Stage::Refused(_));
+        if rollout.base_ref != branch || rollout.base == *tip && !refused || blocked_fork {
             return;
         }
         if applying {
