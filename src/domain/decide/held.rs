@@ -92,8 +92,8 @@ impl Turn<'_> {
     pub(super) fn leave_lines(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let number = self.number();
-        // A draft is planned whoever holds what.
-        let none = self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        // Nothing is planned for a branch that is left alone, and a draft is planned whoever holds what.
+        let none = matches!(rollout.stage, Stage::Unmanaged(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
         let (mut done, mut over) = (Vec::new(), Vec::new());
         for (state, lock) in self.locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&number)) {
             let turn = lock.holder.is_none() && lock.queue.first() == Some(&number);
@@ -123,7 +123,7 @@ impl Turn<'_> {
     /// A head that is refused, because of a conflict or of its settings, can neither be planned nor applied: until it is mended it keeps
     /// nobody waiting.
     pub(super) fn let_go_of_refused(&mut self) {
-        if !self.pull.rollout.as_ref().is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_))) {
+        if !self.pull.rollout.as_ref().is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_) | Stage::Unmanaged(_))) {
             return;
         }
         let stays = |state: &StateKey| {

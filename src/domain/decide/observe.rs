@@ -74,11 +74,15 @@ impl Turn<'_> {
         self.pull.rollouts += 1;
         let key = &self.pull.key;
         let id = RolloutId::new(format!("{}-{}-{}-{}", key.repo.forge, key.repo.id, key.number, self.pull.rollouts));
-        let blocked_fork = self.is_blocked_fork();
-        let stage = if blocked_fork { Stage::Refused(fork_refusal(&seen.head)) } else { Stage::Inspecting };
+        let stage = match self.facts.server.managed.turns_away(&seen.base_ref) {
+            Some(refusal) => Stage::Unmanaged(refusal),
+            None if self.is_blocked_fork() => Stage::Refused(fork_refusal(&seen.head)),
+            None => Stage::Inspecting,
+        };
+        let reads = stage == Stage::Inspecting;
         let rollout = Rollout::of_head(id, seen.head.clone(), seen.base_ref.clone(), self.now());
         self.pull.rollout = Some(Rollout { stage, args, ..rollout });
-        if !blocked_fork {
+        if reads {
             self.inspect(seen.head, seen.base_ref, seen.base);
         }
     }
@@ -154,8 +158,9 @@ impl Turn<'_> {
         let blocked_fork = self.is_blocked_fork();
         let Some(rollout) = &mut self.pull.rollout else { return };
         // A head that was refused may be mended by what the base gained or lost: settings, or the end of a conflict.
+        let is_left_alone = blocked_fork || matches!(rollout.stage, Stage::Unmanaged(_));
         let refused = matches!(rollout.stage, Stage::Refused(_));
-        if rollout.base_ref != branch || rollout.base == *tip && !refused || blocked_fork {
+        if rollout.base_ref != branch || rollout.base == *tip && !refused || is_left_alone {
             return;
         }
         if applying {

@@ -101,6 +101,7 @@ impl World {
                 comment_limit: 65_536,
                 edit_gap_ms: 1,
                 parallelism: 4,
+                managed: crate::domain::managed::Managed::default(),
                 cross_repo: crate::domain::outside::CrossRepo::Counts,
             },
         }
