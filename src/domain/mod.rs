@@ -21,6 +21,7 @@ pub mod nearest;
 pub mod note;
 pub mod packages;
 pub mod page;
+pub mod patience;
 pub mod plan;
 pub mod progress;
 pub mod pull;

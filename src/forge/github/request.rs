@@ -75,10 +75,20 @@ impl Answer {
         if self.status.is_success() { Ok(self) } else { Err(refusal(ask, &self)) }
     }
 
-    /// Reads the body.
+    /// Reads the body. What it says stays out of the error: it may be a secret.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ForgeError> {
-        serde_json::from_str(&self.body)
-            .map_err(|error| ForgeError::Unavailable(format!("an answer could not be read: {error}")))
+        serde_json::from_str(&self.body).map_err(|error| {
+            let kind = self.headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            ForgeError::Unreadable(format!(
+                "{} bytes of {} with status {} ({:?} error at line {}, column {})",
+                self.body.len(),
+                kind.unwrap_or("no type"),
+                self.status.as_u16(),
+                error.classify(),
+                error.line(),
+                error.column()
+            ))
+        })
     }
 
     /// Reads the body of something that was just made.
