@@ -82,7 +82,8 @@ pub struct Rule {
 impl Seed {
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("the seed {} cannot be read", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("the seed {} cannot be read", path.display()))?;
         let mut seed: Self =
             serde_saphyr::from_str(&text).with_context(|| format!("the seed {} cannot be used", path.display()))?;
         if seed.repositories.is_empty() {
@@ -122,7 +123,8 @@ impl Seed {
             repository.plant(sandbox, name).with_context(|| format!("the repository {name} cannot be made"))?;
         }
         for (name, members) in &self.teams {
-            let (org, slug) = name.split_once('/').with_context(|| format!("the team {name} is not `organization/team`"))?;
+            let (org, slug) =
+                name.split_once('/').with_context(|| format!("the team {name} is not `organization/team`"))?;
             let members: Vec<&str> = members.iter().map(String::as_str).collect();
             sandbox.create_team(org, slug, &members);
         }
@@ -164,7 +166,8 @@ impl Repository {
 
 /// The text files of a folder; what git and the tools keep for themselves stays out.
 fn gather(top: &Path, folder: &Path, into: &mut BTreeMap<String, String>) -> Result<()> {
-    let listing = std::fs::read_dir(folder).with_context(|| format!("the folder {} cannot be read", folder.display()))?;
+    let listing =
+        std::fs::read_dir(folder).with_context(|| format!("the folder {} cannot be read", folder.display()))?;
     for entry in listing {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);

@@ -78,7 +78,9 @@ pub enum ForgeError {
         wait_ms: i64,
     },
     /// It answered, and not as its API does: what stands at the address is something else, or changed. The write may have happened.
-    #[error("the forge's answer cannot be read: {0}; what answers at the forge's API address may be a proxy, or another API")]
+    #[error(
+        "the forge's answer cannot be read: {0}; what answers at the forge's API address may be a proxy, or another API"
+    )]
     Unreadable(String),
     /// It did not answer, or with a 5xx: later again. The write may have happened.
     #[error("the forge is unavailable: {0}")]

@@ -72,7 +72,10 @@ pub fn serve(state: &mut State, call: &Call, who: &Who) -> Answer<Reply> {
         Ok(document) => document,
         Err(error) => {
             let message: Vec<String> = error.to_string().split_whitespace().map(str::to_owned).collect();
-            return Ok(Reply::json(200, &json!({"errors": [{"message": format!("Parse error: {}", message.join(" "))}]})));
+            return Ok(Reply::json(
+                200,
+                &json!({"errors": [{"message": format!("Parse error: {}", message.join(" "))}]}),
+            ));
         }
     };
     let Some((root, variables, selection)) = operation(&document, body["operationName"].as_str()) else {
@@ -208,7 +211,8 @@ impl<'a> Run<'a> {
             } else if path.len() > DEEPEST {
                 Value::Null
             } else {
-                let arguments = first.arguments.iter().map(|(name, value)| (name.clone(), plain(value, &self.variables)));
+                let arguments =
+                    first.arguments.iter().map(|(name, value)| (name.clone(), plain(value, &self.variables)));
                 let resolved = graph::resolve(self, thing, &first.name, &arguments.collect());
                 let below: Vec<_> = same.iter().map(|field| &field.selection_set).collect();
                 self.complete(resolved, (&kind, first), &below, path)

@@ -48,8 +48,7 @@ impl Call {
         if self.body.is_empty() {
             return Ok(json!({}));
         }
-        let body: Value =
-            serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "Problems parsing JSON"))?;
+        let body: Value = serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "Problems parsing JSON"))?;
         // A list is a body in one place: labels.
         if body.is_object() || body.is_array() {
             Ok(body)
@@ -269,7 +268,8 @@ async fn take_apart(request: Request<Body>, scheme: &str) -> Answer<Call> {
     let html = format!("{scheme}://{}", host.strip_prefix("api.").unwrap_or(host));
     let api = format!("{scheme}://{host}{prefix}");
     Ok(Call {
-        method: head.method.as_str().to_owned(),
+        // Whoever asks for the head alone gets it: the server keeps the body back.
+        method: if head.method == "HEAD" { "GET".to_owned() } else { head.method.as_str().to_owned() },
         // An escaped slash divides as well: some clients escape those of refs and paths, and no other parameter may have one.
         parts: percent(path).split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         path: path.to_owned(),

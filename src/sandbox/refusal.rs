@@ -50,8 +50,7 @@ impl Refusal {
     }
     /// A name that the repository had once: where it is now, by its id.
     pub fn moved(method: &str, to: &str) -> Self {
-        let (status, message) =
-            if method == "GET" { (301, "Moved Permanently") } else { (307, "Temporary Redirect") };
+        let (status, message) = if method == "GET" { (301, "Moved Permanently") } else { (307, "Temporary Redirect") };
         Self { location: Some(to.to_owned()), ..Self::new(status, message) }
     }
     /// A 422 in the shape of bare texts.

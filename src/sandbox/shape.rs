@@ -174,9 +174,14 @@ fn plain_facts(map: &mut Map<String, Value>) {
     for key in numbers {
         map.insert(key.to_owned(), json!(0));
     }
-    for key in
-        ["has_issues", "has_downloads", "allow_merge_commit", "allow_squash_merge", "allow_rebase_merge", "allow_forking"]
-    {
+    for key in [
+        "has_issues",
+        "has_downloads",
+        "allow_merge_commit",
+        "allow_squash_merge",
+        "allow_rebase_merge",
+        "allow_forking",
+    ] {
         map.insert(key.to_owned(), json!(true));
     }
     let not = [

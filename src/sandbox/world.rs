@@ -200,13 +200,20 @@ impl State {
             self.accounts.insert(login.to_lowercase(), account);
         }
     }
-    /// A repository by `owner/name`, in any case.
+    /// A repository by `owner/name`, in any case, or by a name that it had.
     pub fn repo(&self, name: &str) -> Answer<&Repo> {
-        self.repos.get(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+        match self.moved(name) {
+            Some(id) => self.repo_of_id(id),
+            None => self.repos.get(&name.to_lowercase()).ok_or_else(Refusal::not_found),
+        }
     }
     /// A repository, to change it.
     pub fn repo_mut(&mut self, name: &str) -> Answer<&mut Repo> {
-        self.repos.get_mut(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+        let found = match self.moved(name) {
+            Some(id) => self.repos.values_mut().find(|repo| repo.id == id),
+            None => self.repos.get_mut(&name.to_lowercase()),
+        };
+        found.ok_or_else(Refusal::not_found)
     }
     /// A repository by its id.
     pub fn repo_of_id(&self, id: u64) -> Answer<&Repo> {

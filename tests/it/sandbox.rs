@@ -15,7 +15,11 @@ use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, Sa
 
 mod apps;
 mod contract;
+mod deliveries;
+mod differences;
+mod graphql;
 mod tls;
+mod worlds;
 
 const REPO: &str = "acme/infra";
 

@@ -17,6 +17,7 @@ mod faults;
 mod killed;
 mod linked;
 mod locks;
+mod moved;
 mod neighbours;
 mod notes;
 mod plan;

@@ -12,7 +12,7 @@ use super::refusal::refusal;
 use crate::ports::forge::ForgeError;
 
 /// The longest that one call may take, from connect to the last byte.
-const WHOLE_CALL: Duration = Duration::from_secs(60);
+pub(super) const WHOLE_CALL: Duration = Duration::from_secs(60);
 
 /// Whose token a call needs.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,8 @@ impl Answer {
         if self.status == StatusCode::CREATED {
             return self.read();
         }
+        // What is no JSON at all comes from something that stands before the forge.
+        self.read::<Value>()?;
         Err(ForgeError::NotFound(format!(
             "{} {}: {} instead of 201; did the repository move?",
             ask.method,
@@ -109,11 +111,16 @@ impl Answer {
 
 /// Sends once, with whatever credential `crab` has.
 pub(super) async fn send(crab: &Octocrab, ask: &Ask) -> Result<Answer, ForgeError> {
+    send_within(crab, ask, WHOLE_CALL).await
+}
+
+/// The same, in less or more time.
+pub(super) async fn send_within(crab: &Octocrab, ask: &Ask, longest: Duration) -> Result<Answer, ForgeError> {
     let unavailable =
         |why: &dyn std::fmt::Display| ForgeError::Unavailable(format!("{} {}: {why}", ask.method, ask.shown()));
-    let answer = tokio::time::timeout(WHOLE_CALL, exchange(crab, ask))
+    let answer = tokio::time::timeout(longest, exchange(crab, ask))
         .await
-        .map_err(|_| unavailable(&"no answer within a minute"))?
+        .map_err(|_| unavailable(&format_args!("no answer within {longest:?}")))?
         .map_err(|error| unavailable(&reason(&error)))?;
     tracing::debug!(method = %ask.method, path = ask.shown(), status = answer.status.as_u16(), "github");
     Ok(answer)

@@ -166,7 +166,8 @@ impl State {
                 "description is too long (maximum is 140 characters)",
             ));
         }
-        let same = |one: &&Status| one.sha == sha && one.context == text(body, "context").unwrap_or_else(|| "default".into());
+        let same =
+            |one: &&Status| one.sha == sha && one.context == text(body, "context").unwrap_or_else(|| "default".into());
         if found.statuses.iter().filter(same).count() >= MOST_STATUSES {
             let message = "This SHA and context has reached the maximum number of statuses.";
             return Err(Refusal::field("Status", "custom", "context", message));

@@ -310,7 +310,8 @@ impl State {
         let Merged::Tree(tree) = found.git.try_merge(&tip, &pull.head_sha)? else { return Err(stuck()) };
         let sha = match method {
             MergeMethod::Merge => {
-                let message = format!("Merge pull request #{number} from {}/{}\n\n{}", found.owner, pull.head, pull.title);
+                let message =
+                    format!("Merge pull request #{number} from {}/{}\n\n{}", found.owner, pull.head, pull.title);
                 found.git.commit_tree(&tree, &[&tip, &pull.head_sha], &message, &author)?
             }
             MergeMethod::Squash => {

@@ -35,12 +35,12 @@ pub(super) fn serve(world: &World, state: &State, call: &Call, who: &Who) -> Ans
         }
         ["users" | "orgs", login, "installation"] => installed(who, state, call, login),
         ["users", login] => Ok(Reply::json(200, &person(state, call, login)?)),
-        ["users" | "orgs", login, "repos"] => {
-            repos(state, call, who, |repo| repo.owner.eq_ignore_ascii_case(login))
-        }
+        ["users" | "orgs", login, "repos"] => repos(state, call, who, |repo| repo.owner.eq_ignore_ascii_case(login)),
         ["apps", SLUG] => Ok(Reply::json(200, &shape::app(state, base))),
         ["rate_limit"] => Ok(Reply::json(200, &limits(world, &who.counted_as()))),
-        ["meta"] => Ok(Reply::json(200, &json!({"verifiable_password_authentication": false, "installed_version": "3.20.0"}))),
+        ["meta"] => {
+            Ok(Reply::json(200, &json!({"verifiable_password_authentication": false, "installed_version": "3.20.0"})))
+        }
         ["zen"] => Ok(Reply::text("text/plain;charset=utf-8", "Keep it logically awesome.")),
         ["orgs", org] => {
             let account = state.account(org).ok().filter(|account| account.kind == Kind::Organization);
@@ -75,12 +75,7 @@ fn limits(world: &World, asker: &str) -> Value {
     json!({"resources": {"core": one("core"), "search": one("search"), "graphql": one("graphql")}, "rate": one("core")})
 }
 
-fn repos(
-    state: &State,
-    call: &Call,
-    who: &Who,
-    fits: impl Fn(&crate::sandbox::world::Repo) -> bool,
-) -> Answer<Reply> {
+fn repos(state: &State, call: &Call, who: &Who, fits: impl Fn(&crate::sandbox::world::Repo) -> bool) -> Answer<Reply> {
     let seen = state.repos.values().filter(|repo| fits(repo) && who.role(repo) >= Role::Read);
     Ok(call.page(seen.map(|repo| shape::repo(state, &call.base, repo, who.role(repo))).collect(), None))
 }
@@ -90,11 +85,10 @@ fn of_org(state: &State, call: &Call, org: &str, rest: &[&str]) -> Answer<Reply>
     let of_org = || state.teams.iter().filter(|(team, _)| team.starts_with(&format!("{}/", org.to_lowercase())));
     let team = |slug: &str| state.teams.get(&format!("{org}/{slug}").to_lowercase()).ok_or_else(Refusal::not_found);
     match rest {
-        ["teams"] => {
-            Ok(call.page(of_org().map(|(name, _)| shape::team(state, base, name)).collect(), None))
-        }
+        ["teams"] => Ok(call.page(of_org().map(|(name, _)| shape::team(state, base, name)).collect(), None)),
         ["members", login] => {
-            let is_member = of_org().any(|(_, members)| members.iter().any(|member| member.eq_ignore_ascii_case(login)));
+            let is_member =
+                of_org().any(|(_, members)| members.iter().any(|member| member.eq_ignore_ascii_case(login)));
             if is_member { Ok(Reply::empty(204)) } else { Err(Refusal::not_found()) }
         }
         ["teams", slug] => {

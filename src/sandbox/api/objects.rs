@@ -26,7 +26,10 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
             let sha = body["sha"].as_str().unwrap_or("");
             let repo = desk.state.repo(&desk.repo)?;
             let old = repo.branches.get(&name).ok_or_else(|| Refusal::new(422, "Reference does not exist"))?;
-            if body["force"].as_bool() != Some(true) && repo.git.resolve(sha).is_some() && !repo.git.contains(sha, old)? {
+            if body["force"].as_bool() != Some(true)
+                && repo.git.resolve(sha).is_some()
+                && !repo.git.contains(sha, old)?
+            {
                 return Err(Refusal::new(422, "Update is not a fast forward"));
             }
             desk.state.set_branch(&desk.repo, &name, sha, &login)?;
@@ -129,7 +132,8 @@ fn commit(desk: &Desk<'_>, sha: &str) -> Answer<Reply> {
 fn reference(desk: &Desk<'_>, status: u16, name: &str) -> Answer<Reply> {
     let repo = desk.state.repo(&desk.repo)?;
     let found = repo.git.refs(&format!("refs/{name}"))?;
-    let (full, sha) = found.into_iter().find(|(full, _)| *full == format!("refs/{name}")).ok_or_else(Refusal::not_found)?;
+    let (full, sha) =
+        found.into_iter().find(|(full, _)| *full == format!("refs/{name}")).ok_or_else(Refusal::not_found)?;
     Ok(Reply::json(status, &shape::commit::reference(&desk.call.base, repo, &full, &sha)))
 }
 

@@ -31,8 +31,10 @@ pub(super) fn field(run: &Run<'_>, login: &str, field: &str, arguments: &Argumen
         (Kind::User, "organizations") => nothing("OrganizationConnection"),
         (Kind::Organization, "teams") => {
             let start = format!("{}/", account.login.to_lowercase());
-            let wanted: Option<Vec<&str>> =
-                arguments.get("userLogins").and_then(Value::as_array).map(|all| all.iter().filter_map(Value::as_str).collect());
+            let wanted: Option<Vec<&str>> = arguments
+                .get("userLogins")
+                .and_then(Value::as_array)
+                .map(|all| all.iter().filter_map(Value::as_str).collect());
             let has = |members: &std::collections::BTreeSet<String>| {
                 wanted.as_ref().is_none_or(|logins| {
                     logins.iter().any(|login| members.iter().any(|member| member.eq_ignore_ascii_case(login)))

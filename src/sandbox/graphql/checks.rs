@@ -108,9 +108,17 @@ fn suite(run: &Run<'_>, repo: &Repo, id: u64) -> Thing {
     let sha = repo.suites.iter().find(|(_, suite)| **suite == id).map_or("", |(sha, _)| sha.as_str());
     let shown = shape::check::suite(run.state, &run.base, repo, sha, id);
     let upper = |key: &str| shown[key].as_str().map(str::to_uppercase);
-    let values = json!({"id": shown["node_id"], "databaseId": id, "status": upper("status"), "conclusion": upper("conclusion")});
-    let app = Thing::known("App", json!({"slug": crate::sandbox::world::SLUG, "name": run.state.apps.name, "id": shape::node("A", crate::sandbox::world::APP_ID)}));
-    Thing::Known("CheckSuite", values.as_object().cloned().unwrap_or_default(), vec![("app", Some(app)), ("workflowRun", None)])
+    let values =
+        json!({"id": shown["node_id"], "databaseId": id, "status": upper("status"), "conclusion": upper("conclusion")});
+    let app = Thing::known(
+        "App",
+        json!({"slug": crate::sandbox::world::SLUG, "name": run.state.apps.name, "id": shape::node("A", crate::sandbox::world::APP_ID)}),
+    );
+    Thing::Known(
+        "CheckSuite",
+        values.as_object().cloned().unwrap_or_default(),
+        vec![("app", Some(app)), ("workflowRun", None)],
+    )
 }
 
 /// A field of a check run.

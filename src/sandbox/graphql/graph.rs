@@ -202,9 +202,8 @@ fn query(run: &mut Run<'_>, field: &str, arguments: &Arguments) -> Resolved {
         "viewer" => viewer(run),
         "repository" => {
             let name = format!("{}/{}", text("owner"), text("name"));
-            let seen = seen(run, &name).map_err(|_| {
-                Refusal::new(404, format!("Could not resolve to a Repository with the name '{name}'."))
-            })?;
+            let seen = seen(run, &name)
+                .map_err(|_| Refusal::new(404, format!("Could not resolve to a Repository with the name '{name}'.")))?;
             Ok(Out::One(Thing::Repo(seen)))
         }
         "organization" | "user" | "repositoryOwner" => {
@@ -249,15 +248,17 @@ fn viewer(run: &Run<'_>) -> Resolved {
         _ => {
             let bot = run.state.account(&run.login).map_err(Fault::Refused)?;
             let id = shape::node("BOT", bot.id);
-            Ok(Out::One(Thing::known("User", json!({"login": bot.login, "id": id, "databaseId": bot.id, "name": null}))))
+            Ok(Out::One(Thing::known(
+                "User",
+                json!({"login": bot.login, "id": id, "databaseId": bot.id, "name": null}),
+            )))
         }
     }
 }
 
 /// The repository's own spelling, when the asker may see it.
 pub(super) fn seen(run: &Run<'_>, name: &str) -> Answer<String> {
-    let moved = run.state.moved(name);
-    let repo = moved.map_or_else(|| run.state.repo(name), |id| run.state.repo_of_id(id))?;
+    let repo = run.state.repo(name)?;
     run.who.require(repo, Role::Read)?;
     Ok(repo.full_name())
 }

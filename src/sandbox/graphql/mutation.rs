@@ -76,7 +76,9 @@ pub(super) fn perform(run: &mut Run<'_>, name: &str, input: &Value) -> Resolved 
 fn minimize(run: &mut Run<'_>, name: &str, input: &Value) -> Resolved {
     let id = text(input, "subjectId");
     let Thing::Comment(repo, _) = node(run, id)? else {
-        return Err(Refusal::new(404, format!("Could not resolve to Minimizable node with the global id of '{id}'.")).into());
+        return Err(
+            Refusal::new(404, format!("Could not resolve to Minimizable node with the global id of '{id}'.")).into()
+        );
     };
     run.who.require(run.state.repo(&repo)?, Role::Write)?;
     if name == "unminimizeComment" {
@@ -96,7 +98,9 @@ fn comment(run: &mut Run<'_>, name: &str, input: &Value) -> Resolved {
     }
     let id = text(input, "id");
     let Thing::Comment(repo, comment) = node(run, id)? else {
-        return Err(Refusal::new(404, format!("Could not resolve to IssueComment node with the global id of '{id}'.")).into());
+        return Err(
+            Refusal::new(404, format!("Could not resolve to IssueComment node with the global id of '{id}'.")).into()
+        );
     };
     let found = run.state.repo(&repo)?;
     let own = found.comment(comment)?.author == run.login;
@@ -113,7 +117,11 @@ fn review(run: &mut Run<'_>, name: &str, input: &Value) -> Resolved {
     if name == "dismissPullRequestReview" {
         let id = text(input, "pullRequestReviewId");
         let Thing::Review(repo, number, review) = node(run, id)? else {
-            return Err(Refusal::new(404, format!("Could not resolve to PullRequestReview node with the global id of '{id}'.")).into());
+            return Err(Refusal::new(
+                404,
+                format!("Could not resolve to PullRequestReview node with the global id of '{id}'."),
+            )
+            .into());
         };
         run.who.require(run.state.repo(&repo)?, Role::Write)?;
         run.state.dismiss(&repo, number, review, &run.login)?;
@@ -133,7 +141,9 @@ fn review(run: &mut Run<'_>, name: &str, input: &Value) -> Resolved {
 fn create(run: &mut Run<'_>, input: &Value) -> Resolved {
     let id = text(input, "repositoryId");
     let Thing::Repo(repo) = node(run, id)? else {
-        return Err(Refusal::new(404, format!("Could not resolve to Repository node with the global id of '{id}'.")).into());
+        return Err(
+            Refusal::new(404, format!("Could not resolve to Repository node with the global id of '{id}'.")).into()
+        );
     };
     let new = NewPull {
         head: text(input, "headRefName").trim_start_matches("refs/heads/"),
@@ -149,7 +159,9 @@ fn create(run: &mut Run<'_>, input: &Value) -> Resolved {
 fn merge(run: &mut Run<'_>, input: &Value) -> Resolved {
     let id = text(input, "pullRequestId");
     let Thing::Pull(repo, number) = node(run, id)? else {
-        return Err(Refusal::new(404, format!("Could not resolve to PullRequest node with the global id of '{id}'.")).into());
+        return Err(
+            Refusal::new(404, format!("Could not resolve to PullRequest node with the global id of '{id}'.")).into()
+        );
     };
     run.who.require(run.state.repo(&repo)?, Role::Write)?;
     let method = match text(input, "mergeMethod") {
@@ -164,7 +176,9 @@ fn merge(run: &mut Run<'_>, input: &Value) -> Resolved {
 fn react(run: &mut Run<'_>, input: &Value) -> Resolved {
     let id = text(input, "subjectId");
     let Thing::Comment(repo, comment) = node(run, id)? else {
-        return Err(Refusal::new(404, format!("Could not resolve to Reactable node with the global id of '{id}'.")).into());
+        return Err(
+            Refusal::new(404, format!("Could not resolve to Reactable node with the global id of '{id}'.")).into()
+        );
     };
     let content = match text(input, "content") {
         "THUMBS_UP" => "+1".to_owned(),
@@ -173,5 +187,8 @@ fn react(run: &mut Run<'_>, input: &Value) -> Resolved {
     };
     let (reaction, _) = run.state.react(&repo, comment, &run.login, &content)?;
     let values = json!({"content": text(input, "content"), "id": crate::sandbox::shape::node("REA", reaction.id)});
-    payload(input, vec![("reaction", Some(Thing::known("Reaction", values))), ("subject", Some(Thing::Comment(repo, comment)))])
+    payload(
+        input,
+        vec![("reaction", Some(Thing::known("Reaction", values))), ("subject", Some(Thing::Comment(repo, comment)))],
+    )
 }

@@ -12,14 +12,66 @@ use crate::sandbox::world::{Origin, Pull, PullState, Reaction, Repo, Review};
 
 /// The fields of a pull, as introspection names them. There is no merge queue here, so its two fields are missing.
 pub(super) const FIELDS: &[&str] = &[
-    "additions", "assignees", "author", "authorAssociation", "autoMergeRequest", "baseRef", "baseRefName", "baseRefOid",
-    "baseRepository", "body", "bodyText", "changedFiles", "closed", "closedAt", "closingIssuesReferences", "comments",
-    "commits", "createdAt", "databaseId", "deletions", "files", "fullDatabaseId", "headRef", "headRefName", "headRefOid",
-    "headRepository", "headRepositoryOwner", "id", "isCrossRepository", "isDraft", "labels", "latestOpinionatedReviews",
-    "latestReviews", "locked", "maintainerCanModify", "mergeCommit", "mergeStateStatus", "mergeable", "merged",
-    "mergedAt", "mergedBy", "milestone", "number", "permalink", "potentialMergeCommit", "projectCards", "projectItems",
-    "reactionGroups", "repository", "reviewDecision", "reviewRequests", "reviewThreads", "reviews", "state",
-    "statusCheckRollup", "title", "updatedAt", "url", "viewerCanUpdate", "viewerDidAuthor",
+    "additions",
+    "assignees",
+    "author",
+    "authorAssociation",
+    "autoMergeRequest",
+    "baseRef",
+    "baseRefName",
+    "baseRefOid",
+    "baseRepository",
+    "body",
+    "bodyText",
+    "changedFiles",
+    "closed",
+    "closedAt",
+    "closingIssuesReferences",
+    "comments",
+    "commits",
+    "createdAt",
+    "databaseId",
+    "deletions",
+    "files",
+    "fullDatabaseId",
+    "headRef",
+    "headRefName",
+    "headRefOid",
+    "headRepository",
+    "headRepositoryOwner",
+    "id",
+    "isCrossRepository",
+    "isDraft",
+    "labels",
+    "latestOpinionatedReviews",
+    "latestReviews",
+    "locked",
+    "maintainerCanModify",
+    "mergeCommit",
+    "mergeStateStatus",
+    "mergeable",
+    "merged",
+    "mergedAt",
+    "mergedBy",
+    "milestone",
+    "number",
+    "permalink",
+    "potentialMergeCommit",
+    "projectCards",
+    "projectItems",
+    "reactionGroups",
+    "repository",
+    "reviewDecision",
+    "reviewRequests",
+    "reviewThreads",
+    "reviews",
+    "state",
+    "statusCheckRollup",
+    "title",
+    "updatedAt",
+    "url",
+    "viewerCanUpdate",
+    "viewerDidAuthor",
 ];
 
 /// A field of a pull.
@@ -148,11 +200,16 @@ fn people(run: &Run<'_>, of: &Repo, pull: &Pull, (field, arguments): (&str, &Arg
         "headRepositoryOwner" => Ok(Out::perhaps(match of.forks.get(&pull.head) {
             None => Some(Thing::Actor(of.owner.clone())),
             Some(Origin::Gone) => None,
-            Some(Origin::Fork(_, owner)) => run.state.account(owner).ok().map(|found| Thing::Actor(found.login.clone())),
+            Some(Origin::Fork(_, owner)) => {
+                run.state.account(owner).ok().map(|found| Thing::Actor(found.login.clone()))
+            }
         })),
-        "reviewRequests" | "assignees" | "projectCards" | "projectItems" | "closingIssuesReferences" | "reviewThreads" => {
-            nothing("EmptyConnection")
-        }
+        "reviewRequests"
+        | "assignees"
+        | "projectCards"
+        | "projectItems"
+        | "closingIssuesReferences"
+        | "reviewThreads" => nothing("EmptyConnection"),
         _ => return None,
     })
 }
@@ -174,7 +231,8 @@ fn tree(of: &Repo, pull: &Pull, field: &str, arguments: &Arguments) -> Resolved 
                 "changedFiles" => leaf(files.len()),
                 _ => {
                     let one = |file: &crate::sandbox::git::diff::Changed| {
-                        let kind = if file.status == "removed" { "DELETED".to_owned() } else { file.status.to_uppercase() };
+                        let kind =
+                            if file.status == "removed" { "DELETED".to_owned() } else { file.status.to_uppercase() };
                         Thing::known(
                             "PullRequestChangedFile",
                             json!({"path": file.path, "additions": file.additions, "deletions": file.deletions, "changeType": kind}),
@@ -193,9 +251,7 @@ fn tree(of: &Repo, pull: &Pull, field: &str, arguments: &Arguments) -> Resolved 
         "headRef" => branch(&pull.head),
         "repository" | "baseRepository" => Ok(Out::One(Thing::Repo(name))),
         "headRepository" => Ok(Out::perhaps((!of.forks.contains_key(&pull.head)).then_some(Thing::Repo(name)))),
-        "mergeCommit" => {
-            Ok(Out::perhaps(pull.merged.as_ref().map(|merge| Thing::Commit(name, merge.sha.clone()))))
-        }
+        "mergeCommit" => Ok(Out::perhaps(pull.merged.as_ref().map(|merge| Thing::Commit(name, merge.sha.clone())))),
         "potentialMergeCommit" => {
             let test = pull.test_merge.as_ref().filter(|_| pull.is_open());
             Ok(Out::perhaps(test.map(|sha| Thing::Commit(name, sha.clone()))))

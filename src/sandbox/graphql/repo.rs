@@ -44,11 +44,20 @@ pub(super) fn field(run: &Run<'_>, name: &str, field: &str, arguments: &Argument
         "owner" => Ok(Out::One(Thing::Actor(repo.owner.clone()))),
         "url" => leaf(run.base.page(repo)),
         "sshUrl" => leaf(format!("git@sandbox.invalid:{name}.git")),
-        "description" | "homepageUrl" | "parent" | "primaryLanguage" | "licenseInfo" | "latestRelease" => leaf(Value::Null),
+        "description" | "homepageUrl" | "parent" | "primaryLanguage" | "licenseInfo" | "latestRelease" => {
+            leaf(Value::Null)
+        }
         "isPrivate" => leaf(repo.visibility == Visibility::Private),
         "visibility" => leaf(if repo.visibility == Visibility::Private { "PRIVATE" } else { "PUBLIC" }),
-        "isFork" | "isArchived" | "isEmpty" | "isTemplate" | "hasWikiEnabled" | "hasProjectsEnabled"
-        | "hasDiscussionsEnabled" | "autoMergeAllowed" | "deleteBranchOnMerge" => leaf(false),
+        "isFork"
+        | "isArchived"
+        | "isEmpty"
+        | "isTemplate"
+        | "hasWikiEnabled"
+        | "hasProjectsEnabled"
+        | "hasDiscussionsEnabled"
+        | "autoMergeAllowed"
+        | "deleteBranchOnMerge" => leaf(false),
         "hasIssuesEnabled" | "mergeCommitAllowed" | "rebaseMergeAllowed" | "squashMergeAllowed" => leaf(true),
         "createdAt" | "updatedAt" | "pushedAt" => leaf(repo.created_at.as_str()),
         "viewerPermission" => leaf(match role {
