@@ -13,6 +13,8 @@ use base64::Engine as _;
 use secrecy::{SecretBox, SecretString};
 use url::Url;
 
+use crate::domain::outside::CrossRepo;
+
 mod given;
 mod table;
 
@@ -34,10 +36,14 @@ pub struct Settings {
     pub github: GitHub,
     /// Where and how jobs run.
     pub executor: Executor,
+    /// Where versions of the tools come from; `None`: nothing is downloaded.
+    pub tools: Option<Tools>,
     /// The key that encrypts saved plans; `None`: one generated in `data_dir/keys`.
     pub encryption_key: Option<SecretBox<[u8; 32]>>,
     /// The largest webhook that is read.
     pub webhook_bytes: usize,
+    /// What a pull may say of other repositories.
+    pub cross_repo: CrossRepo,
 }
 
 /// `[github]`.
@@ -85,10 +91,32 @@ pub struct Executor {
     pub env: Vec<String>,
     /// A job silent for so long has failed.
     pub heartbeat_timeout: Duration,
+    /// How long an apply waits for a locked state.
+    pub lock_timeout: Duration,
+    /// A plan that runs longer is interrupted.
+    pub plan_timeout: Duration,
     /// The terraform program, when it is not the one on the path.
     pub terraform: Option<PathBuf>,
     /// The tofu program, when it is not the one on the path.
     pub tofu: Option<PathBuf>,
+}
+
+/// `[tools]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tools {
+    /// Releases of Terraform.
+    pub terraform: ReleaseSite,
+    /// Releases of OpenTofu.
+    pub tofu: ReleaseSite,
+}
+
+/// A release site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseSite {
+    /// Its address.
+    pub url: Url,
+    /// The file of the key that signs there, when it is not the one that we know.
+    pub key: Option<PathBuf>,
 }
 
 /// Where jobs run.
@@ -160,11 +188,13 @@ impl Reader {
         let store = store.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("tidegate.db").display()));
         let github = self.github();
         let executor = self.executor(cores);
+        let tools = self.tools();
         let encryption_key =
             self.value("keys.encryption", "32 bytes in base64 or hex", key).map(|key| SecretBox::new(Box::new(key)));
         let webhook_bytes = self.value("limits.webhook_bytes", "a number of bytes, at least 1024", |text| {
             text.parse().ok().filter(|n| *n >= 1024)
         });
+        let cross_repo = self.value("cross_repo", "`names`, `counts` or `off`", |text| text.parse().ok());
         Some(Settings {
             listen,
             url: url?,
@@ -172,8 +202,10 @@ impl Reader {
             store: store.into(),
             github: github?,
             executor,
+            tools,
             encryption_key,
             webhook_bytes: webhook_bytes.unwrap_or(26_214_400),
+            cross_repo: cross_repo.unwrap_or_default(),
         })
     }
 
@@ -230,6 +262,7 @@ impl Reader {
         for name in env.iter().filter(|name| globset::Glob::new(name).is_err()) {
             self.missing("executor.env", &format!("`{name}` is no name or pattern of variables."));
         }
+        let time = "a time like `90s`, `10m` or `1h`";
         Executor {
             kind: self.value("executor.kind", "`local`", kind).unwrap_or(ExecutorKind::Local),
             parallelism: self
@@ -237,11 +270,28 @@ impl Reader {
                 .unwrap_or(cores.max(1) * 2),
             env,
             heartbeat_timeout: self
-                .value("executor.heartbeat_timeout", "a time like `90s`, `10m` or `1h`", duration)
+                .value("executor.heartbeat_timeout", time, duration)
                 .unwrap_or(Duration::from_secs(600)),
+            lock_timeout: self.value("executor.lock_timeout", time, duration).unwrap_or(Duration::from_secs(60)),
+            plan_timeout: self.value("executor.plan_timeout", time, duration).unwrap_or(Duration::from_secs(3600)),
             terraform: self.text("executor.terraform").map(PathBuf::from),
             tofu: self.text("executor.tofu").map(PathBuf::from),
         }
+    }
+
+    fn tools(&mut self) -> Option<Tools> {
+        let on = |text: &str| match text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        };
+        let download = self.value("tools.download", "`on` or `off`", on).unwrap_or(true);
+        let terraform = self.url("tools.terraform_url", "https://releases.hashicorp.com/terraform");
+        let tofu = self.url("tools.tofu_url", "https://github.com/opentofu/opentofu/releases/download");
+        let key = |reader: &Self, name: &str| reader.text(name).map(PathBuf::from);
+        let terraform = ReleaseSite { url: terraform?, key: key(self, "tools.terraform_key") };
+        let tofu = ReleaseSite { url: tofu?, key: key(self, "tools.tofu_key") };
+        download.then_some(Tools { terraform, tofu })
     }
 
     /// A value that is not blank.

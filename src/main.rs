@@ -2,7 +2,7 @@
 //! went wrong; everything else is in the library.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,6 +68,14 @@ enum Command {
         /// What to compare with; by default the default branch.
         #[arg(long, value_name = "REF")]
         base: Option<String>,
+    },
+    /// Print the state that the job of an apply left because its backend did not take it; without a job, list what waits.
+    ErroredState {
+        /// The job, as the comment of the apply names it.
+        job: Option<String>,
+        /// The server's settings.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
     /// Say what keeps pulls from being planned: settings, folders, tools, the forge, its webhook. Changes nothing; exits 1 when something fails.
     Doctor {
@@ -201,6 +209,7 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Explain { path } => say(&local::explain(&std::env::current_dir()?, &path)?),
         Command::Plan { base } => plan_here(base.as_deref()).await,
+        Command::ErroredState { job, config } => errored_state(config.as_deref(), job.as_deref()).await,
         Command::Doctor { config } => {
             let environment: BTreeMap<String, String> = std::env::vars().collect();
             let lines = doctor::examine(
@@ -262,6 +271,19 @@ fn settings(path: Option<&Path>, environment: &BTreeMap<String, String>) -> Resu
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the settings cannot be used:\n{}", lines.join("\n"))
     })
+}
+
+async fn errored_state(path: Option<&Path>, job: Option<&str>) -> Result<ExitCode> {
+    let settings = settings(path, &std::env::vars().collect())?;
+    let Some(job) = job else {
+        return say(&serve::recover::waiting(&settings).await?);
+    };
+    if std::io::stdout().is_terminal() {
+        anyhow::bail!("a state holds secrets and is not shown: write it to a file, `> errored.tfstate`");
+    }
+    let state = serve::recover::errored_state(&settings, job).await?;
+    std::io::stdout().write_all(&state)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {

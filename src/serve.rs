@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::forges::Forges;
 use crate::app::setup::{self, Setup, SetupError};
 use crate::app::{App, Connection, Limits, engine, vault::Vault};
+use crate::domain::outside::CrossRepo;
 use crate::domain::page::Pages;
 use crate::executor::local::{LocalExecutor, LocalSettings};
 use crate::forge::github::{GitHub, GitHubConfig, GitHubPlace, Registrar};
@@ -29,6 +30,7 @@ use crate::web;
 
 pub mod forget;
 pub mod from_settings;
+pub mod recover;
 
 /// What a server is made of.
 pub struct Parts {
@@ -54,6 +56,8 @@ pub struct Parts {
     pub limits: Limits,
     /// The largest webhook that is read, bytes.
     pub webhook_bytes: usize,
+    /// What a pull may say of other repositories.
+    pub cross_repo: CrossRepo,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What stands between the flows and the adapters; nothing by default.
@@ -175,6 +179,8 @@ pub async fn start_at(parts: Parts, place: Option<GitHubPlace>) -> Result<Runnin
         limits: parts.limits,
         job_url: format!("http://{}", reachable(address)),
         bell: Notify::new(),
+        index_bell: Notify::new(),
+        cross_repo: parts.cross_repo,
         activity: watch::channel(engine::Activity::default()).0,
         known: moka::future::Cache::builder().max_capacity(1_000).time_to_live(Duration::from_secs(600)).build(),
         teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),

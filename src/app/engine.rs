@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::index::Index;
 use super::sweep::Again;
 use super::{App, perform, sweep, turn};
 use crate::domain::effect::Lane;
@@ -58,6 +59,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     let mut beside = JoinSet::new();
     beside.spawn(sweep_for_ever(Arc::clone(&app), stop.clone()));
     beside.spawn(watch_jobs(Arc::clone(&app), stop.clone()));
+    beside.spawn(index_for_ever(Arc::clone(&app), stop.clone()));
     let mut running: JoinSet<Strand> = JoinSet::new();
     let mut busy: HashSet<Strand> = HashSet::new();
     let mut round = 0;
@@ -183,6 +185,22 @@ async fn sweep_for_ever(app: Arc<App>, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Keeps the reads of repositories fresh, beside everything else: nothing waits for it.
+async fn index_for_ever(app: Arc<App>, stop: CancellationToken) {
+    let pause = Duration::from_millis(u64::try_from(app.limits.sweep_ms).unwrap_or(60_000).max(100));
+    let mut index = Index::default();
+    loop {
+        if let Err(error) = index.refresh(&app).await {
+            tracing::warn!(why = %turn::chain(&error), "the index of reads cannot be kept now");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = app.index_bell.notified() => {}
             () = tokio::time::sleep(pause) => {}
         }
     }

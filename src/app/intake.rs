@@ -3,14 +3,14 @@
 
 use http::HeaderMap;
 
-use super::App;
+use super::{App, index};
 use crate::domain::approval::{Review, Verdict};
 use crate::domain::command::{self, Reading};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
 use crate::domain::ids::{PullKey, RepoKey};
 use crate::domain::pull::{PullState, REVIEW_TEXT};
 use crate::domain::setup::{Refusal, Refused};
-use crate::ports::forge::HookError;
+use crate::ports::forge::{HookError, RepoRef};
 use crate::ports::store::{Accepted, Received, StoreError};
 
 /// Why a delivery was not taken.
@@ -45,6 +45,9 @@ pub async fn receive(app: &App, forge: &str, headers: &HeaderMap, body: &[u8]) -
     let mut events = Vec::new();
     for incoming in &delivery.incoming {
         events.extend(events_of(app, forge, incoming).await?);
+        let key = RepoKey { forge: forge.to_owned(), id: incoming.repo_id };
+        let pushed = if let What::Push { branch, .. } = &incoming.what { Some(branch.as_str()) } else { None };
+        index::heard(app, &RepoRef { key, name: incoming.repo.clone() }, pushed).await?;
     }
     let received = Received {
         forge: forge.to_owned(),
@@ -94,10 +97,9 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
         }
         What::Push { branch, tip } => app
             .store
-            .pulls()
+            .open_pulls(&repo)
             .await?
             .into_iter()
-            .filter(|pull| pull.key.repo == repo)
             .filter(|pull| {
                 pull.seen.as_ref().is_some_and(|seen| seen.state == PullState::Open && seen.base_ref == *branch)
             })

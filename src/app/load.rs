@@ -7,13 +7,15 @@ use crate::domain::approval::{Permission, Review, Verdict};
 use crate::domain::command::{self, Command, Reading};
 use crate::domain::config::{ApprovalSource, Requirement};
 use crate::domain::decide::{Facts, is_merge_unsaid};
-use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Outcome};
-use crate::domain::ids::{Login, PullKey, Sha};
+use crate::domain::event::{AuthorKind, Comment, CommentKind, Event};
+use crate::domain::ids::{Login, Sha};
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{Rollout, Stage};
 use crate::ports::forge::{ForgeError, PullRef};
 use crate::ports::source::Wanted;
 use crate::ports::store::{Loaded, Queued};
+
+mod beside;
 
 /// How often an apply that asks whether the pull merges waits for a forge that is still working it out.
 const UNSAID_TRIES: i64 = 6;
@@ -33,7 +35,8 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
         fresh: None,
         permission: None,
         base_tip: None,
-        neighbours: neighbours(app, key, event).await?,
+        interested: Vec::new(),
+        foreign: Vec::new(),
         teams: teams(app, connection, pull.rollout.as_ref()).await?,
         reviews: None,
         estate: None,
@@ -69,18 +72,18 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
     if let Event::Inspected(inspection) = event {
         facts.estate = Some(app.source.estate(&at.repo, &inspection.tree, &inspection.config).await?);
     }
-    Ok((pull, facts))
-}
-
-/// Other open pulls of the repository: whoever planned on a state that was applied now has to know.
-async fn neighbours(app: &App, key: &PullKey, event: &Event) -> Result<Vec<u64>, FlowError> {
-    let Event::JobEnded { outcome, .. } = event else { return Ok(Vec::new()) };
-    if matches!(**outcome, Outcome::Planned(_)) {
-        return Ok(Vec::new());
+    let asked = command.as_ref().map(|(_, command)| command);
+    facts.interested = beside::interested(
+        app,
+        &pull,
+        event,
+        &beside::Asked { fresh: facts.fresh.as_ref(), command: asked, locks: &loaded.locks },
+    )
+    .await?;
+    if facts.estate.is_some() {
+        facts.foreign = beside::foreign(app, &pull, event).await?;
     }
-    let pulls = app.store.pulls().await?;
-    let others = pulls.iter().filter(|pull| pull.key.repo == key.repo && pull.key != *key && pull.is_open());
-    Ok(others.map(|pull| pull.key.number).collect())
+    Ok((pull, facts))
 }
 
 /// The name of the repository, when the event is the first that we hear of a pull.

@@ -7,6 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::domain::decide::Server;
 use crate::domain::ids::{JobId, PullKey, RepoKey};
+use crate::domain::outside::CrossRepo;
 use crate::domain::page::Pages;
 use crate::ports::clock::Clock;
 use crate::ports::executor::Executor;
@@ -17,6 +18,7 @@ use crate::ports::store::Store;
 
 pub mod engine;
 pub mod forges;
+pub mod index;
 pub mod intake;
 pub mod load;
 mod mask;
@@ -49,6 +51,10 @@ pub struct App {
     pub job_url: String,
     /// Rings when there may be something to do.
     pub bell: Notify,
+    /// Rings when the reads of a repository may have moved.
+    pub index_bell: Notify,
+    /// What a pull may say of other repositories.
+    pub cross_repo: CrossRepo,
     /// What the engine is at, for whoever waits for rest.
     pub activity: watch::Sender<engine::Activity>,
     /// What other roots know to be secret, by job, while the job runs.
@@ -126,6 +132,7 @@ impl App {
             comment_limit: connection.forge.comment_limit(),
             edit_gap_ms: self.limits.edit_gap_ms,
             parallelism: self.limits.parallelism,
+            cross_repo: self.cross_repo,
         }
     }
 

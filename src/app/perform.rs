@@ -1,7 +1,6 @@
 //! Performs effects after they were committed, at least once each. Every one is made so that a repeat is harmless; what
 //! fails is tried later in its lane, and what can never work is put aside with the reason.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use secrecy::SecretString;
@@ -181,12 +180,9 @@ async fn inspection(
         Ok(inspection) => inspection,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let mut versions = BTreeMap::new();
-    for path in tool::files_of(&inspection, &listing) {
-        if let Some(bytes) = app.source.read(&pull.repo, read.tree, &path).await? {
-            versions.insert(path, String::from_utf8_lossy(&bytes).into_owned());
-        }
-    }
+    let files = app.source.read_all(&pull.repo, read.tree, &tool::files_of(&inspection, &listing)).await?;
+    let text = |(path, bytes): (String, Vec<u8>)| (path, String::from_utf8_lossy(&bytes).into_owned());
+    let versions = files.into_iter().map(text).collect();
     tool::settle(&mut inspection, &estate, &listing, &versions);
     Ok(Ok(inspection))
 }

@@ -3,20 +3,21 @@
 
 use bytes::Bytes;
 
-use super::vault::NotOurs;
+use super::vault::{NotOurs, Vault};
 use super::{App, mask};
 use crate::domain::digest::{self, Bound};
 use crate::domain::event::{Event, Outcome};
 use crate::domain::ids::JobId;
-use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase};
+use crate::domain::job::{Failure, FellBack, JobEvent, JobLine, JobResult, JobSpec, Phase, StateLeft};
 use crate::domain::linked::{self, Source};
+use crate::domain::packages::LOCK_FILE;
 use crate::domain::plan;
 use crate::domain::pull::Pull;
 use crate::domain::rollout::{ApplyRun, PlanRun, Planned, Step, StepState, Tool};
 use crate::domain::secret::Secrets;
 use crate::ports::forge::RepoRef;
 use crate::ports::source::SourceError;
-use crate::ports::store::{Blob, Job, JobState, LogLine, StoreError};
+use crate::ports::store::{Blob, Job, JobState, LogLine, Store, StoreError};
 
 /// Why a job's call is refused.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,7 @@ pub const PLAN: &str = "plan";
 const PLAN_JSON: &str = "plan-json";
 const ERRORED_STATE: &str = "errored-state";
 pub(super) const SECRETS: &str = "secrets";
+const INPUTS: &str = "inputs";
 
 /// The job that a token opens.
 pub async fn authorize(app: &App, id: &JobId, token: &str) -> Result<Job, ReportError> {
@@ -110,6 +112,13 @@ async fn upstream_secrets(app: &App, job: &Job) -> Result<Secrets, ReportError> 
     Ok(secrets)
 }
 
+/// The names of the ephemeral variables that the plan of this job was made with.
+pub async fn inputs(app: &App, job: &Job) -> Result<Vec<u8>, ReportError> {
+    let made_by = job.spec.plan_of.as_ref().ok_or(ReportError::Missing("this job applies no plan"))?;
+    let maker = app.store.job(made_by).await?.ok_or(ReportError::Missing("the job that planned"))?;
+    open(app, &maker, INPUTS).await
+}
+
 /// Keeps something that the job uploads.
 pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<(), ReportError> {
     // A job that ended has said what it planned, and people may have approved it: nothing takes that plan's place any more. A state
@@ -117,9 +126,27 @@ pub async fn keep(app: &App, job: &Job, kind: Upload, bytes: &[u8]) -> Result<()
     if job.state == JobState::Ended && !matches!(kind, Upload::ErroredState) {
         return Err(ReportError::Taken);
     }
-    let kind = kind.as_str();
-    let blob = Blob { kind: kind.to_owned(), bytes: app.vault.seal(&job.spec, kind, bytes) };
-    Ok(app.store.put_blob(&job.spec.id, &blob).await?)
+    // What a plan leaves is nothing: it would only stop others.
+    if kind == Upload::ErroredState && job.spec.phase == Phase::Plan {
+        return Err(ReportError::Taken);
+    }
+    let name = kind.as_str();
+    let blob = Blob { kind: name.to_owned(), bytes: app.vault.seal(&job.spec, name, bytes) };
+    app.store.put_blob(&job.spec.id, &blob).await?;
+    if kind == Upload::ErroredState {
+        // Not only with the job's end: that may be lost with the job, or have been made up for it before.
+        let left = Event::StateLeft { job: job.spec.id.clone(), root: job.spec.root.clone() };
+        app.store.enqueue(&[(job.pull.clone(), left)], app.clock.now()).await?;
+        app.ring();
+    }
+    Ok(())
+}
+
+/// The state that a job left, opened. Only for whoever has the installation's key and its database.
+pub async fn errored_state(store: &dyn Store, vault: &Vault, id: &JobId) -> Result<Vec<u8>, ReportError> {
+    let job = store.job(id).await?.ok_or(ReportError::Missing("a job of this id"))?;
+    let blob = store.blob(id, ERRORED_STATE).await?.ok_or(ReportError::Missing("a state that this job left"))?;
+    Ok(vault.open(&job.spec, ERRORED_STATE, &blob.bytes)?)
 }
 
 /// What a job uploads.
@@ -133,6 +160,8 @@ pub enum Upload {
     ErroredState,
     /// The values that no text may show.
     Secrets,
+    /// The names of the ephemeral variables that it was planned with.
+    Inputs,
 }
 
 impl Upload {
@@ -142,6 +171,7 @@ impl Upload {
             Upload::PlanJson => PLAN_JSON,
             Upload::ErroredState => ERRORED_STATE,
             Upload::Secrets => SECRETS,
+            Upload::Inputs => INPUTS,
         }
     }
 }
@@ -231,7 +261,7 @@ pub async fn result(app: &App, job: &Job, result: &JobResult) -> Result<(), Repo
         JobResult::Failed { failure, resources, errored_state } => Outcome::Failed {
             failure: mask::failure(failure, &known),
             resources: mask::resources(resources, &known),
-            errored_state: *errored_state,
+            errored_state: errored_state.clone(),
         },
         JobResult::Canceled => Outcome::Canceled,
     };
@@ -246,6 +276,17 @@ pub async fn end(app: &App, job: &Job, outcome: Outcome) -> Result<(), StoreErro
     app.store.end_job(&id, &(job.pull.clone(), event), app.clock.now()).await?;
     app.ring();
     Ok(())
+}
+
+/// The lock file of the root, as it was committed.
+async fn lock_file(app: &App, job: &Job) -> Result<Option<String>, ReportError> {
+    let repo = RepoRef { key: job.pull.repo.clone(), name: job.repo.clone() };
+    let path = match job.spec.root.dir() {
+        "." => LOCK_FILE.to_owned(),
+        dir => format!("{dir}/{LOCK_FILE}"),
+    };
+    let bytes = app.source.read(&repo, &job.spec.tree, &path).await?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Reads the uploaded plan; the digest is made here, because the job has no key.
@@ -266,8 +307,11 @@ async fn planned(
     };
     known.extend(abroad);
     known.extend(&upstream_secrets(app, job).await?);
-    let read = plan::parse_knowing(&json, &known)
-        .and_then(|plan| Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?)));
+    let lock_file = lock_file(app, job).await?;
+    let read = plan::parse_knowing(&json, &known).and_then(|mut plan| {
+        plan.traces = plan::trace::traces(&json, lock_file.as_deref(), tool.kind);
+        Ok((plan, digest::of_plan(&json, &bound, &app.vault.digest_key())?))
+    });
     Ok(match read {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: job.spec.id.clone(),
@@ -287,7 +331,7 @@ async fn planned(
                 ..Failure::default()
             },
             resources: Vec::new(),
-            errored_state: false,
+            errored_state: StateLeft::Nothing,
         },
     })
 }

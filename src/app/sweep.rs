@@ -1,7 +1,7 @@
 //! Finds what no webhook and no report told: jobs that died, pulls that moved, comments that were never delivered, pulls
 //! that closed. It derives the same events; the turn does the rest.
 
-use super::{App, Connection, FlowError, intake, reports};
+use super::{App, Connection, FlowError, index, intake, reports};
 use crate::domain::event::{Event, Incoming, Outcome, What};
 use crate::domain::ids::PullKey;
 use crate::domain::pull::{Pull, PullState, Seen};
@@ -91,6 +91,7 @@ pub async fn forges(app: &App) -> Result<(), FlowError> {
             }
         }
         for repo in repos {
+            index::heard(app, &repo, None).await?;
             if let Err(error) = repo_state(app, connection, &repo, &pulls).await {
                 tracing::warn!(repo = repo.name, why = %super::turn::chain(&error), "a repository cannot be swept now");
             }

@@ -42,6 +42,7 @@ async fn once(app: &App, queued: &Queued) -> Result<(), FlowError> {
         events: decision.events,
         ledger: decision.ledger,
         jobs: decision.jobs,
+        interests: decision.interests,
         at: facts.now,
     };
     app.store.commit(&commit).await?;

@@ -29,11 +29,17 @@ pub enum Form {
 
 use Form::{List, Plain, Secret};
 
-const ROWS: [(&str, Form, &str, &str); 18] = [
+const ROWS: [(&str, Form, &str, &str); 26] = [
     ("listen", Plain, "127.0.0.1:4141", "address and port of the server"),
     ("url", Plain, "http://<listen>", "where people and jobs reach the server"),
     ("data_dir", Plain, ".tidegate", "directory of the database, mirrors and generated keys"),
     ("store.url", Secret, "SQLite in data_dir", "database: `sqlite:…` or `postgres://…`"),
+    (
+        "cross_repo",
+        Plain,
+        "counts",
+        "what a pull says of readers in other repositories: `names`, `counts`, or `off`, which matches nothing across them",
+    ),
     ("github.url", Plain, "https://api.github.com", "base of GitHub's API"),
     ("github.web_url", Plain, "https://github.com", "base of GitHub's pages and of git over https"),
     ("github.app_id", Plain, "the App that `/setup/github` made", "id of the GitHub App"),
@@ -49,8 +55,25 @@ const ROWS: [(&str, Form, &str, &str); 18] = [
     ("executor.parallelism", Plain, "twice the cores", "jobs at once"),
     ("executor.env", List, "empty", "names or patterns (`AWS_*`) of variables that jobs may see"),
     ("executor.heartbeat_timeout", Plain, "10m", "a job silent for so long has failed"),
+    ("executor.lock_timeout", Plain, "1m", "an apply waits so long for a state that somebody has locked"),
+    ("executor.plan_timeout", Plain, "1h", "a plan that runs longer is interrupted; an apply never is"),
     ("executor.terraform", Plain, "from PATH", "the terraform program"),
     ("executor.tofu", Plain, "from PATH", "the tofu program"),
+    (
+        "tools.download",
+        Plain,
+        "on",
+        "`on`: an exact version that is not installed is downloaded and its signature checked; `off`",
+    ),
+    ("tools.terraform_url", Plain, "https://releases.hashicorp.com/terraform", "where releases of Terraform lie"),
+    ("tools.terraform_key", Plain, "HashiCorp's", "file of the public key that signs them"),
+    (
+        "tools.tofu_url",
+        Plain,
+        "https://github.com/opentofu/opentofu/releases/download",
+        "where releases of OpenTofu lie",
+    ),
+    ("tools.tofu_key", Plain, "none: none is downloaded", "file of the public key that signs them"),
     ("keys.encryption", Secret, "generated in data_dir/keys", "32 bytes in base64 or hex that encrypt saved plans"),
     ("limits.webhook_bytes", Plain, "26214400", "largest webhook that is read"),
 ];

@@ -49,6 +49,8 @@ pub enum Command {
     },
     /// `unlock [-d ROOT]…`
     Unlock(Vec<String>),
+    /// `settle -d ROOT…`
+    Settle(Vec<String>),
     /// `status`
     Status,
     /// `explain PATH`

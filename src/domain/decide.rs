@@ -12,11 +12,14 @@ use super::event::Event;
 use super::ids::{Login, PullKey, RootKey, StateKey, Timestamp};
 use super::job::JobSpec;
 use super::lock::LockTable;
+use super::neighbour::Interest;
+use super::outside::{CrossRepo, ForeignRead};
 use super::page::Pages;
 use super::pull::{Pull, Seen};
 
 mod apply;
 mod basis;
+mod beside;
 mod command;
 mod finish;
 mod gates;
@@ -25,6 +28,7 @@ mod jobs;
 mod observe;
 mod plans;
 mod publish;
+mod unsaved;
 
 pub use command::is_merge_unsaid;
 
@@ -39,8 +43,9 @@ pub struct Facts {
     pub fresh: Option<Seen>,
     /// What the commenter may do.
     pub permission: Option<Permission>,
-    /// The other open pulls of the repository, when something was applied.
-    pub neighbours: Vec<u64>,
+    /// What other open pulls have to do with the states that the event is about; of other repositories only where states are the
+    /// same for all who name them.
+    pub interested: Vec<(PullKey, Interest)>,
     /// The base branch's tip right now, when it was asked.
     pub base_tip: Option<super::ids::Sha>,
     /// Members of the teams that the configuration names, by `org/slug`.
@@ -49,6 +54,8 @@ pub struct Facts {
     pub reviews: Option<Vec<(Review, Permission)>>,
     /// The estate of the rollout's tree, when it could be had.
     pub estate: Option<Arc<Estate>>,
+    /// Reads of the rollout's states by roots of other repositories, when its plans may be complete.
+    pub foreign: Vec<ForeignRead>,
     /// What never changes while the server runs.
     pub server: Server,
 }
@@ -66,6 +73,8 @@ pub struct Server {
     pub edit_gap_ms: i64,
     /// How many plan jobs of one rollout run at once, unless the repository says less.
     pub parallelism: usize,
+    /// What a pull may say of other repositories.
+    pub cross_repo: CrossRepo,
 }
 
 /// What a turn writes.
@@ -83,6 +92,8 @@ pub struct Decision {
     pub ledger: Vec<String>,
     /// Jobs to keep.
     pub jobs: Vec<JobSpec>,
+    /// What others may know of the pull's plans, when that changed.
+    pub interests: Option<Vec<Interest>>,
 }
 
 /// Decides what an event means for a pull.
@@ -132,13 +143,19 @@ impl<'a> Turn<'a> {
             Event::Refused { head, refusal, reading } => self.refused(head, refusal, reading.as_ref()),
             Event::Progress { job, steps, resources } => self.progress(job, steps, resources),
             Event::JobEnded { job, outcome } => self.job_ended(job, outcome),
-            Event::StateMoved { state, .. } => self.state_moved(state),
+            Event::StateLeft { job, root } => self.state_left(job, root),
+            Event::StateMoved { state, mover } => self.state_moved(state, mover.as_ref()),
+            Event::Reclaimed(states) => self.reclaimed(states),
+            Event::NeighbourMoved => self.look_beside(),
+            Event::Merged(merge) => self.heard_merge(merge),
         }
     }
 
     fn end(mut self, before: &LockTable) -> Decision {
         self.wake_waiting(before);
+        let interests = self.register_interests();
         Decision {
+            interests,
             locks: (self.locks != *before).then_some(self.locks),
             pull: self.pull,
             effects: self.effects,

@@ -101,6 +101,8 @@ pub struct ExternalRead {
     pub block: String,
     /// The state, when it evaluates.
     pub state: Option<StateKey>,
+    /// The outputs it uses; `None` when the whole object is used somewhere.
+    pub outputs: Option<Vec<String>>,
 }
 
 /// Something that could not be read or evaluated, and where.

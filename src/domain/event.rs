@@ -8,8 +8,9 @@ use super::config::RepoConfig;
 use super::config::RootSettings;
 use super::estate::{Edge, Hole, Reason};
 use super::ids::{JobId, Login, RolloutId, RootKey, Sha, StateKey, Timestamp};
-use super::job::{Failure, ResourceState};
-use super::pull::Seen;
+use super::job::{Failure, ResourceState, StateLeft};
+use super::neighbour::Mover;
+use super::pull::{Merge, Seen};
 use super::rollout::{Planned, Refusal, Step};
 
 /// What a webhook says, before we know which of our pulls it concerns.
@@ -156,13 +157,27 @@ pub enum Event {
         /// How.
         outcome: Box<Outcome>,
     },
-    /// Another pull applied this state: plans of it, and of its readers, are made again.
+    /// The job of an apply uploaded a state that its backend did not take; it comes before the job's end, or long after it was given up.
+    StateLeft {
+        /// The job.
+        job: JobId,
+        /// The root that it applied.
+        root: RootKey,
+    },
+    /// Another pull applied this state: plans of it, and of readers of what changed, are made again.
     StateMoved {
         /// The state.
         state: StateKey,
-        /// The pull that applied it.
-        by: u64,
+        /// Who, and which outputs; none in what an earlier version kept.
+        #[serde(default)]
+        mover: Option<Mover>,
     },
+    /// What this pull plans on these states is something else now: whoever plans there as well is told.
+    Reclaimed(Vec<StateKey>),
+    /// Another pull plans something else on a state of this one.
+    NeighbourMoved,
+    /// Another pull merged.
+    Merged(Merge),
     /// A lock that this pull waits for has another holder, or none.
     LockFreed,
 }
@@ -183,8 +198,9 @@ pub enum Outcome {
         failure: Failure,
         /// Where each resource stands.
         resources: Vec<ResourceState>,
-        /// `errored.tfstate` was kept.
-        errored_state: bool,
+        /// What became of a state that its backend did not take.
+        #[serde(deserialize_with = "super::job::state_left")]
+        errored_state: StateLeft,
     },
     /// It stopped before it changed anything.
     Canceled,
@@ -257,8 +273,22 @@ pub struct InspectedRoot {
     pub state: StateKey,
     /// States of other roots that it reads.
     pub reads: Vec<StateKey>,
+    /// Which outputs of them; a state that is missing here is read as a whole.
+    #[serde(default)]
+    pub uses: Vec<StateRead>,
     /// Its source digest.
     pub source: String,
     /// What that covers: directories and files.
     pub closure: Vec<String>,
+}
+
+/// A read of a state by one block.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StateRead {
+    /// The state.
+    pub state: StateKey,
+    /// The outputs that it uses; `None` when the whole object is used.
+    pub outputs: Option<Vec<String>>,
+    /// Whether no root of the repository owns it.
+    pub external: bool,
 }

@@ -3,7 +3,7 @@
 
 use super::config::RepoConfig;
 use super::estate::{Estate, Hole, Root, RootKind, deleted};
-use super::event::{InspectedRoot, Inspection};
+use super::event::{InspectedRoot, Inspection, StateRead};
 use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
 use super::rollout::Refusal;
@@ -42,12 +42,14 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
         .filter_map(|reached| {
             let root = trees.estate.root(&reached.root)?;
             let (source, closure) = trees.estate.source_of(&reached.root, trees.listing);
+            let reads = reads_of(trees.estate, &root.key);
             Some(InspectedRoot {
                 settings: config.for_root(root.key.dir()),
                 root: reached.root,
                 reasons: reached.reasons,
                 state: root.state.clone(),
-                reads: reads_of(trees.estate, &root.key),
+                reads: states(&reads),
+                uses: reads,
                 source,
                 closure,
             })
@@ -72,13 +74,26 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
     Ok(inspection)
 }
 
-/// The states that a root reads: those of other roots here, and those that no root here owns.
-fn reads_of(estate: &Estate, reader: &RootKey) -> Vec<StateKey> {
-    let inside = estate.edges.iter().filter(|edge| edge.reader == *reader);
-    let inside = inside.filter_map(|edge| estate.root(&edge.source)).map(|root| root.state.clone());
-    let outside = estate.external.iter().filter(|read| read.reader == *reader).filter_map(|read| read.state.clone());
-    let mut states: Vec<StateKey> = inside.chain(outside).collect();
-    states.sort();
+/// What a root reads: of other roots here, and of states that no root here owns.
+fn reads_of(estate: &Estate, reader: &RootKey) -> Vec<StateRead> {
+    let inside = estate.edges.iter().filter(|edge| edge.reader == *reader).filter_map(|edge| {
+        Some(StateRead {
+            state: estate.root(&edge.source)?.state.clone(),
+            outputs: edge.outputs.clone(),
+            external: false,
+        })
+    });
+    let outside = estate.external.iter().filter(|read| read.reader == *reader).filter_map(|read| {
+        Some(StateRead { state: read.state.clone()?, outputs: read.outputs.clone(), external: true })
+    });
+    let mut reads: Vec<StateRead> = inside.chain(outside).collect();
+    reads.sort();
+    reads.dedup();
+    reads
+}
+
+fn states(reads: &[StateRead]) -> Vec<StateKey> {
+    let mut states: Vec<StateKey> = reads.iter().map(|read| read.state.clone()).collect();
     states.dedup();
     states
 }

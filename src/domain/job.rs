@@ -164,11 +164,34 @@ pub enum JobResult {
         failure: Failure,
         /// For an apply, where each resource stands.
         resources: Vec<ResourceState>,
-        /// The tool left `errored.tfstate`, which was uploaded.
-        errored_state: bool,
+        /// What became of a state that its backend did not take.
+        #[serde(deserialize_with = "state_left")]
+        errored_state: StateLeft,
     },
     /// Interrupted before it began to change anything.
     Canceled,
+}
+
+/// What an apply left of a state that its backend did not take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateLeft {
+    /// Nothing: the backend has the state.
+    #[default]
+    Nothing,
+    /// `errored.tfstate`, uploaded: the server keeps it sealed.
+    Kept,
+    /// It could not be uploaded either, and lies there on the machine where the job ran.
+    At(String),
+}
+
+/// Reads what became of a state; earlier versions said whether it was kept.
+pub(super) fn state_left<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<StateLeft, D::Error> {
+    match serde_json::Value::deserialize(reader)? {
+        serde_json::Value::Bool(true) => Ok(StateLeft::Kept),
+        serde_json::Value::Bool(false) => Ok(StateLeft::Nothing),
+        other => serde_json::from_value(other).map_err(serde::de::Error::custom),
+    }
 }
 
 /// What went wrong, as far as the tool or the job knows, secrets masked.
@@ -234,4 +257,26 @@ pub struct ReplaceStage {
     pub what: String,
     /// Where it stands.
     pub state: ResourceStage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_earlier_jobs_are_read() {
+        let now =
+            JobResult::Failed { failure: Failure::default(), resources: Vec::new(), errored_state: StateLeft::Nothing };
+        let now = serde_json::to_string(&now).expect("text");
+        assert!(now.contains("\"errored_state\":\"nothing\""), "{now}");
+        let of = |left: &str| match serde_json::from_str(&now.replace("\"nothing\"", left)) {
+            Ok(JobResult::Failed { errored_state, .. }) => Some(errored_state),
+            _ => None,
+        };
+        assert_eq!(of("false"), Some(StateLeft::Nothing));
+        assert_eq!(of("true"), Some(StateLeft::Kept));
+        assert_eq!(of("\"kept\""), Some(StateLeft::Kept));
+        assert_eq!(of("{\"at\": \"/tmp/x\"}"), Some(StateLeft::At("/tmp/x".to_owned())));
+        assert_eq!(of("3"), None);
+    }
 }

@@ -12,6 +12,9 @@ use super::ids::{Login, RootKey, StateKey, Timestamp};
 pub struct LockTable {
     /// State to its lock. A state that nobody holds or waits for has no entry.
     pub locks: BTreeMap<StateKey, Lock>,
+    /// States that an apply left outside of their backend.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unsaved: BTreeMap<StateKey, Unsaved>,
 }
 
 /// One held state.
@@ -171,7 +174,7 @@ impl LockTable {
 
     /// Changes every lock, drops those that nobody holds or waits for, and says what became free and whose turn has come.
     fn change(&self, change: impl Fn(&StateKey, &mut Lock)) -> (LockTable, Freed) {
-        let mut table = LockTable::default();
+        let mut table = LockTable { locks: BTreeMap::new(), unsaved: self.unsaved.clone() };
         let mut freed = Freed::default();
         for (state, before) in &self.locks {
             let mut lock = before.clone();
@@ -236,6 +239,9 @@ impl Release<'_> {
         }
     }
 }
+
+mod unsaved;
+pub use unsaved::Unsaved;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use super::pull::Pull;
 use super::rollout::{Apply, PlanRun, Rollout, Stage, WaveState};
 
 mod applying;
+mod beside;
 mod boxes;
 mod cut;
 mod details;
@@ -15,6 +16,8 @@ pub mod markdown;
 mod next;
 mod reach;
 mod table;
+mod two_tools;
+mod unsaved;
 mod words;
 
 use cut::Budget;
@@ -87,6 +90,8 @@ fn ready(subject: Subject<'_>, budget: &Budget) -> String {
         boxes::locks(subject),
         boxes::notices(subject),
         table::table(subject, budget),
+        beside::again(subject),
+        beside::neighbours(subject),
         reach::radius(subject, budget),
         reach::by_resource(subject, budget),
         details::details(subject, budget),
@@ -102,6 +107,7 @@ fn unchanged(subject: Subject<'_>) -> String {
         Some(headline::headline(subject)),
         Some(headline::nothing_to_do(subject)),
         boxes::notices(subject),
+        beside::again(subject),
         headline::drift(subject.rollout),
         reach::holes(subject.rollout, &Budget::default()),
     ];

@@ -7,6 +7,9 @@ use hcl_edit::expr::Expression;
 use hcl_edit::structure::{Block, Body};
 use sha2::{Digest, Sha256};
 
+/// What the file is called that settles providers.
+pub const LOCK_FILE: &str = ".terraform.lock.hcl";
+
 /// A provider that a lock file settles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {

@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 
 mod moved;
 mod parse;
+pub mod trace;
 
 pub use moved::moved;
 pub use parse::{PlanError, parse, parse_knowing};
+use trace::Trace;
 
 /// What one root would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct Plan {
     pub outputs: Vec<OutputChange>,
     /// Resources that changed outside, by address; shown, never counted.
     pub drift: Vec<String>,
+    /// Where the other tool left its registry's host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Trace>,
 }
 
 /// What happens to one resource instance.
@@ -78,6 +83,17 @@ impl Action {
     /// Whether the object is made anew.
     pub fn is_replacement(self) -> bool {
         matches!(self, Action::DeleteThenCreate | Action::CreateThenDelete | Action::ForgetThenCreate)
+    }
+
+    /// Delete, replace, update, create, then the rest: the order in which people read changes.
+    pub fn rank(self) -> u8 {
+        match self {
+            Action::Delete => 0,
+            action if action.is_replacement() => 1,
+            Action::Update => 2,
+            Action::Create => 3,
+            _ => 4,
+        }
     }
 
     /// The word of the note: `delete`, `replace`, `update`, `create`, `forget`, `read`, `move`.

@@ -74,7 +74,7 @@ impl Follower {
                 }
                 Moved::No
             }
-            What::Version(_) | What::Other => Moved::No,
+            What::Version(_) | What::StateDump(_) | What::Other => Moved::No,
         }
     }
 

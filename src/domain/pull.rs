@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approval::{Approval, Review};
 use super::ids::{Login, PullKey, Sha, StateKey, Timestamp};
+use super::neighbour::{Interest, Neighbour};
 use super::rollout::Rollout;
 
 /// Comments and reviews have ids of two sequences; this bit keeps the texts of reviews apart.
@@ -44,6 +45,15 @@ pub struct Pull {
     /// until the pull ends, whatever a later head changes.
     #[serde(default)]
     pub touched: BTreeSet<StateKey>,
+    /// What others may know of its plans, as it was last told.
+    #[serde(default)]
+    pub interests: Vec<Interest>,
+    /// Other open pulls that plan changes to the same resources, as they were last seen.
+    #[serde(default)]
+    pub neighbours: Vec<Neighbour>,
+    /// Pulls of the repository that merged since this one is known and that own a state it has to do with; the newest.
+    #[serde(default)]
+    pub merges: Vec<Merge>,
     /// Heads that a maintainer let run although the pull comes from a fork.
     pub permitted: Vec<Sha>,
     /// Whether the note was ever posted: a pull that reaches no root gets none.
@@ -59,6 +69,19 @@ pub struct AppliedDigest {
     pub digest: super::ids::Digest,
     /// When.
     pub at: Timestamp,
+}
+
+/// Another pull that merged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merge {
+    /// Its number.
+    pub pull: u64,
+    /// Who opened it.
+    pub by: Login,
+    /// The branch that it merged into.
+    pub base_ref: String,
+    /// States of the roots that it reached.
+    pub states: Vec<StateKey>,
 }
 
 /// A pull as the forge shows it.
@@ -116,6 +139,9 @@ impl Pull {
             comments: Vec::new(),
             applied: Vec::new(),
             touched: BTreeSet::new(),
+            interests: Vec::new(),
+            neighbours: Vec::new(),
+            merges: Vec::new(),
             permitted: Vec::new(),
             noted: false,
         }

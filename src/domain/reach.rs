@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::RootKey;
+use super::outside::Outside;
 use super::plan::Action;
 
 mod resources;
@@ -11,7 +12,7 @@ mod roots;
 
 pub use crate::domain::estate::References;
 pub use resources::resources;
-pub use roots::blast;
+pub use roots::{blast, class_of};
 
 /// The blast radius and the by-resource list of a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct Reach {
     pub downstream: Vec<Downstream>,
     /// Each changed resource that reaches something.
     pub resources: Vec<ResourceReach>,
+    /// Roots of other repositories that read those that change.
+    #[serde(default)]
+    pub outside: Option<Outside>,
 }
 
 /// A root that reads a changed root, directly or through others.

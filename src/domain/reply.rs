@@ -5,7 +5,7 @@ use super::command;
 use super::config::Requirement;
 use super::estate::Reason;
 use super::ids::{Digest, Login, RootKey, Sha};
-use super::lock::Blocked;
+use super::lock::{Blocked, Unsaved};
 use super::note::markdown::code;
 use super::pull::{Pull, PullState};
 use super::rollout::{Apply, Rollout, Stage, WaveState};
@@ -48,7 +48,7 @@ pub fn not_open(state: Option<PullState>) -> String {
         Some(PullState::Merged) => "merged",
         _ => "closed",
     };
-    format!("Not done: this pull is {state}. Only `unlock`, `status` and `help` work here.")
+    format!("Not done: this pull is {state}. Only `unlock`, `settle`, `status` and `help` work here.")
 }
 
 /// Nothing is known of the pull yet.
@@ -221,6 +221,46 @@ pub fn nothing_to_unlock(typed: &[RootKey], others: &[(RootKey, u64)]) -> String
 pub fn unlocked(roots: &[RootKey]) -> String {
     let names: Vec<String> = roots.iter().map(named).collect();
     format!("Unlocked {}.", names.join(", "))
+}
+
+/// An apply on a state that an earlier one could not save.
+pub fn unsaved(unsaved: &[(RootKey, Unsaved)]) -> String {
+    format!("Not applied: {}", unsaved_states(unsaved))
+}
+
+/// Which states are not saved, and the way out.
+pub fn unsaved_states(unsaved: &[(RootKey, Unsaved)]) -> String {
+    let lines: Vec<String> = unsaved
+        .iter()
+        .map(|(root, one)| {
+            format!(
+                "the state of {} is not saved: its backend did not take it at the apply of #{} ({} UTC). How to get it and push it stands in that apply's comment; then type `settle -d {}`.",
+                named(root),
+                one.pull,
+                one.since.hour_minute(),
+                quoted(root)
+            )
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// `settle` of what is not unsaved; `all` are those that are.
+pub fn nothing_to_settle(typed: &[RootKey], all: &[RootKey]) -> String {
+    let names = |roots: &[RootKey]| roots.iter().map(named).collect::<Vec<_>>().join(", ");
+    let others = match all {
+        [] => "no state of this repository waits to be saved".to_owned(),
+        [one] => format!("the one state that waits to be saved is that of {}", named(one)),
+        all => format!("the states that wait to be saved are those of {}", names(all)),
+    };
+    format!("Nothing to settle for {}: {others}.", names(typed))
+}
+
+/// `settle`; `planned` is how many roots of this pull are planned again.
+pub fn settled(roots: &[RootKey], planned: usize) -> String {
+    let names: Vec<String> = roots.iter().map(named).collect();
+    let again = if planned > 0 { " It is planned again on the state that is there now." } else { "" };
+    format!("Settled {}.{again}", names.join(", "))
 }
 
 /// Locked by another pull.

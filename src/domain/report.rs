@@ -5,8 +5,11 @@ use serde::Serialize;
 
 use super::config::{GatePolicy, ToolKind};
 use super::estate::{Edge, Hole, Reason};
+use super::event::StateRead;
 use super::ids::{RootKey, Timestamp};
 use super::job::Failure;
+use super::neighbour::{Because, Neighbour};
+use super::outside::Outside;
 use super::plan::{Change, Counts, OutputChange};
 use super::pull::Pull;
 use super::reach::{Downstream, ResourceReach};
@@ -44,6 +47,8 @@ pub struct Report {
     pub waves: Vec<ReportWave>,
     /// What the change reaches beyond itself; `null` until every plan is there.
     pub blast: Option<Blast>,
+    /// Other open pulls that plan changes to the same resources.
+    pub neighbours: Vec<Neighbour>,
     /// What could not be read; empty when all was.
     pub holes: Vec<Hole>,
     /// What is said beside the plans, sentences in Markdown.
@@ -93,6 +98,8 @@ pub struct ReportRoot {
     pub dir: String,
     /// Its workspace.
     pub workspace: String,
+    /// The state that it owns.
+    pub state: String,
     /// Its wave, 1-based; `null` when it is in none.
     pub wave: Option<usize>,
     /// Where it stands.
@@ -113,8 +120,12 @@ pub struct ReportRoot {
     pub drift: Vec<String>,
     /// The reached roots whose state it reads.
     pub reads: Vec<ReportRead>,
+    /// Its reads of states that no root of the repository owns.
+    pub external: Vec<ReportExternal>,
     /// Roots after whose apply it is planned again.
     pub replans_after: Vec<Read>,
+    /// Why its newest plan was made, or is being made, without anybody of this pull having asked.
+    pub again: Option<Because>,
     /// Why its plan or its apply failed.
     pub failure: Option<Failure>,
 }
@@ -171,6 +182,15 @@ pub struct ReportRead {
     pub certain: bool,
 }
 
+/// A read of a state that no root of the repository owns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportExternal {
+    /// The state.
+    pub state: String,
+    /// The outputs that it uses; `null` when the whole object is used.
+    pub outputs: Option<Vec<String>>,
+}
+
 /// A wave.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportWave {
@@ -225,6 +245,8 @@ pub struct Blast {
     pub downstream: Vec<Downstream>,
     /// Each changed resource that reaches something.
     pub resources: Vec<ResourceReach>,
+    /// Roots of other repositories that read those that change; `null` when there is none that may be told.
+    pub outside: Option<Outside>,
 }
 
 /// The report of a rollout of a pull.
@@ -259,7 +281,9 @@ pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
             roots: reach.changed.clone(),
             downstream: reach.downstream.clone(),
             resources: reach.resources.clone(),
+            outside: reach.outside.clone(),
         }),
+        neighbours: pull.neighbours.clone(),
         holes: rollout.holes.clone(),
         notices: rollout.notices.clone(),
     }
@@ -278,6 +302,7 @@ fn root(rollout: &Rollout, run: &RootRun) -> ReportRoot {
         root: run.root.clone(),
         dir: run.root.dir().to_owned(),
         workspace: run.root.workspace().to_owned(),
+        state: run.state.to_string(),
         wave: rollout.wave_of(&run.root),
         status: status(run),
         reasons: run.reasons.clone(),
@@ -288,12 +313,18 @@ fn root(rollout: &Rollout, run: &RootRun) -> ReportRoot {
         outputs: plan.map(|plan| plan.outputs.clone()).unwrap_or_default(),
         drift: plan.map(|plan| plan.drift.clone()).unwrap_or_default(),
         reads: rollout.edges.iter().filter(|edge| edge.reader == run.root).map(read).collect(),
+        external: run.uses.iter().filter(|read| read.external).map(external).collect(),
         replans_after: run.replans_after.clone(),
+        again: run.again.clone(),
         failure: match (&run.plan, &run.apply) {
             (_, ApplyRun::Failed { failure, .. }) | (PlanRun::Failed { failure, .. }, _) => Some(failure.clone()),
             _ => None,
         },
     }
+}
+
+fn external(read: &StateRead) -> ReportExternal {
+    ReportExternal { state: read.state.to_string(), outputs: read.outputs.clone() }
 }
 
 fn status(run: &RootRun) -> RootStatus {

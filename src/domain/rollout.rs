@@ -14,7 +14,7 @@ use super::reach::Reach;
 
 mod run;
 
-pub use run::{ApplyRun, Basis, Blocker, Outputs, PlanRun, Planned, Read, RootRun, Step, StepState, Tool};
+pub use run::{ApplyRun, Basis, Blocker, Hold, Outputs, PlanRun, Planned, Read, RootRun, Step, StepState, Tool};
 
 /// One head's runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use crate::domain::estate::Estate;
 use crate::domain::event::{Event, Inspection, Outcome};
 use crate::domain::ids::{PullKey, RepoKey, Sha, Timestamp};
 use crate::domain::inspect::{Trees, inspect};
-use crate::domain::job::{Failure, JobSpec};
+use crate::domain::job::{Failure, JobSpec, StateLeft};
 use crate::domain::lock::LockTable;
 use crate::domain::note::{self, Context};
 use crate::domain::page::Pages;
@@ -207,7 +207,8 @@ impl Session<'_> {
 
     fn facts(&self) -> Facts {
         Facts {
-            neighbours: Vec::new(),
+            interested: Vec::new(),
+            foreign: Vec::new(),
             now: now(),
             locks: LockTable::default(),
             fresh: None,
@@ -222,6 +223,7 @@ impl Session<'_> {
                 comment_limit: usize::MAX,
                 edit_gap_ms: 1,
                 parallelism: 1,
+                cross_repo: crate::domain::outside::CrossRepo::Off,
             },
         }
     }
@@ -262,7 +264,7 @@ fn read(spec: &JobSpec, tool: Tool, json: &[u8]) -> Outcome {
 }
 
 fn failed(failure: Failure) -> Outcome {
-    Outcome::Failed { failure, resources: Vec::new(), errored_state: false }
+    Outcome::Failed { failure, resources: Vec::new(), errored_state: StateLeft::Nothing }
 }
 
 /// The note without what only a server has: the link to a page, and what to type next.

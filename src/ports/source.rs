@@ -1,6 +1,7 @@
 //! Commits and trees of a repository, from a bare mirror. Trees are read straight from the object
 //! store; nothing is ever checked out here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -58,6 +59,8 @@ pub trait Source: Send + Sync {
         wanted: &Wanted,
         known_base: Option<&Sha>,
     ) -> Result<Sha, SourceError>;
+    /// The default branch as the forge names it now, with its tip, fetched; [`SourceError::Gone`] for a repository without a commit.
+    async fn default_branch(&self, repo: &RepoRef, access: &GitAccess) -> Result<(String, Sha), SourceError>;
     /// The merge of base and head, as a tree.
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError>;
     /// Whether `head` contains `base`.
@@ -66,6 +69,13 @@ pub trait Source: Send + Sync {
     async fn listing(&self, repo: &RepoRef, treeish: &Sha) -> Result<Arc<Listing>, SourceError>;
     /// A file of a commit or tree.
     async fn read(&self, repo: &RepoRef, treeish: &Sha, path: &str) -> Result<Option<Vec<u8>>, SourceError>;
+    /// Several files of a commit or tree at once, without those that are not there.
+    async fn read_all(
+        &self,
+        repo: &RepoRef,
+        treeish: &Sha,
+        paths: &[String],
+    ) -> Result<BTreeMap<String, Vec<u8>>, SourceError>;
     /// The estate of a tree; facts of files are cached by blob, so that a push that edits one file parses one file.
     async fn estate(&self, repo: &RepoRef, treeish: &Sha, config: &RepoConfig) -> Result<Arc<Estate>, SourceError>;
     /// A tar of the tree, for a job.

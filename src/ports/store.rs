@@ -5,10 +5,13 @@ use async_trait::async_trait;
 
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::ids::{JobId, PullKey, RepoKey, Timestamp};
+use crate::domain::ids::{JobId, PullKey, RepoKey, Sha, StateKey, Timestamp};
 use crate::domain::job::JobSpec;
 use crate::domain::lock::LockTable;
+use crate::domain::neighbour::Interest;
+use crate::domain::outside::{ForeignRead, OutsideRead};
 use crate::domain::pull::Pull;
+use crate::ports::forge::RepoRef;
 
 /// Why the store could not.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +59,8 @@ pub struct Commit {
     pub events: Vec<(PullKey, Event)>,
     /// Lines of the ledger.
     pub ledger: Vec<String>,
+    /// What others may know of the pull's plans, in place of what they knew, when it changed.
+    pub interests: Option<Vec<Interest>>,
     /// Jobs to register, with a token's hash each added by the store's caller.
     pub jobs: Vec<JobSpec>,
     /// Now.
@@ -164,6 +169,19 @@ pub enum Accepted {
     Duplicate,
 }
 
+/// From what the reads of a repository are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchRead {
+    /// Whose.
+    pub repo: RepoRef,
+    /// The default branch, once it was read.
+    pub branch: Option<String>,
+    /// Its tip then.
+    pub tip: Option<Sha>,
+    /// When it was looked at; 0 and less ask for another look.
+    pub at: Timestamp,
+}
+
 /// A line of a job's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
@@ -208,6 +226,21 @@ pub trait Store: Send + Sync {
     async fn load(&self, pull: &PullKey) -> Result<Loaded, StoreError>;
     /// Writes a turn, or [`StoreError::Moved`].
     async fn commit(&self, commit: &Commit) -> Result<(), StoreError>;
+    /// What open pulls other than this one have to do with any of these states, by pull.
+    async fn interested(&self, states: &[StateKey], but: &PullKey) -> Result<Vec<(PullKey, Interest)>, StoreError>;
+    /// The pulls of a repository that are open as far as we know, newest first.
+    async fn open_pulls(&self, repo: &RepoKey) -> Result<Vec<Pull>, StoreError>;
+    /// Keeps what a branch reads of other repositories' states, in place of what was kept for its repository. A push that was heard of
+    /// since the look began, when [`BranchRead::at`] was `known`, still asks for another.
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError>;
+    /// What is known of the reads of each repository.
+    async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError>;
+    /// A repository was heard of: its reads are looked at when they never were, and again when the pushed branch is its default one.
+    async fn reads_moved(&self, repo: &RepoRef, pushed: Option<&str>) -> Result<(), StoreError>;
+    /// Forgets the reads of a repository that is gone.
+    async fn forget_reads(&self, repo: &RepoKey) -> Result<(), StoreError>;
+    /// Reads of any of these states by roots of other repositories than this one.
+    async fn foreign_reads(&self, states: &[StateKey], but: &RepoKey) -> Result<Vec<ForeignRead>, StoreError>;
     /// Every pull that is kept, newest first, for pages and the sweep.
     async fn pulls(&self) -> Result<Vec<Pull>, StoreError>;
     /// The locks of a repository.

@@ -1,6 +1,7 @@
 //! An apply job: exactly the saved plan, followed resource by resource. It is never killed and interrupted at most once;
 //! whatever the tool could not save is uploaded before the job ends.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use super::program;
 use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::config::ToolKind;
-use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState};
+use crate::domain::job::{Failure, JobResult, ResourceStage, ResourceState, StateLeft};
 use crate::domain::plan::{self, Action, Plan};
 use crate::domain::progress::{Diagnostic, Ended, Follower, Line, Moved, What};
 use crate::domain::secret::Secrets;
@@ -24,6 +25,10 @@ use crate::domain::secret::Secrets;
 const ERRORED: &str = "errored.tfstate";
 const BETWEEN_RESOURCES: Duration = Duration::from_millis(200);
 const LONGEST_ERROR: usize = 4 * 1024;
+/// What is kept free for the words of an apply: its last ones may be the state itself, when no file takes it.
+const ROOM: u64 = 16 << 20;
+/// The most errors and warnings that are held until the end.
+const MOST_DIAGNOSTICS: usize = 1000;
 
 /// Applies.
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
@@ -63,7 +68,9 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secret
     if left.symlink_metadata().is_ok() {
         std::fs::remove_file(&left)?;
     }
-    let (follower, told, exit) = follow(job, place, saved, secrets).await;
+    let environment = environment_of(job, place, saved).await?;
+    let Followed { follower, told, dumped, exit } = follow(job, place, saved, (&environment, secrets)).await;
+    let left = rescued(job, left, dumped.as_deref());
     if !exit.as_ref().is_ok_and(Exit::ok) {
         // An error may quote what was made a moment ago, and no plan knew.
         secrets.add_plan(&tool::show_state(job, place, &left).await, &place.declared);
@@ -74,8 +81,30 @@ async fn apply(job: &Job, place: &Workplace, saved: &Saved, secrets: &mut Secret
     if let Ok(exit) = &exit {
         tool::log_errors(job, "apply", exit, secrets);
     }
-    let left = keep_errored_state(job, &left, secrets).await;
+    let left = keep_errored_state(job, &left, dumped, secrets).await;
     Ok(conclude(job, place, follower, exit, &left, secrets))
+}
+
+/// What the tool sees: the variables as they were when it planned.
+async fn environment_of(job: &Job, place: &Workplace, saved: &Saved) -> Result<BTreeMap<String, String>, Broken> {
+    let environment = match place.program.kind {
+        ToolKind::Terraform => job.environment.clone(),
+        ToolKind::Tofu => environment::as_planned(&job.environment, &saved.json),
+    };
+    let ephemeral = environment::ephemeral(&saved.json);
+    if ephemeral.is_empty() {
+        return Ok(environment);
+    }
+    // A plan of an earlier version has no record of them.
+    let Some(planned) = job.server.inputs().await? else { return Ok(environment) };
+    environment::with_ephemeral(environment, &ephemeral, &planned).map_err(|missing| {
+        let names: Vec<String> = missing.iter().map(|name| format!("`TF_VAR_{name}`")).collect();
+        Broken::new(
+            format!("The plan was made with {}, which jobs do not have any more", names.join(", ")),
+            "An ephemeral variable is in no plan and has to be given again. Nothing was applied. Set it in the environment of the \
+             server again (`executor.env` says which names pass) and apply, or plan again without it.",
+        )
+    })
 }
 
 /// Runs the apply and follows it. What goes wrong is said by the tool at its very end, and is told only afterwards.
@@ -83,10 +112,10 @@ async fn follow(
     job: &Job,
     place: &Workplace,
     saved: &Saved,
-    secrets: &Secrets,
-) -> (Follower, Vec<Diagnostic>, Result<Exit, Broken>) {
+    (environment, secrets): (&BTreeMap<String, String>, &Secrets),
+) -> Followed {
     let mut follower = Follower::new(&saved.plan);
-    let mut told: Vec<Diagnostic> = Vec::new();
+    let (mut told, mut dumped): (Vec<Diagnostic>, Option<String>) = (Vec::new(), None);
     job.reporter.resources(masked(follower.resources(), secrets));
     let call = Call {
         program: &place.program.path,
@@ -94,16 +123,15 @@ async fn follow(
         directory: &place.root,
         name: "apply",
         stop: Stopping::Patience,
+        room: ROOM,
     };
     let mut last = Instant::now();
-    let environment = match place.program.kind {
-        ToolKind::Terraform => job.environment.clone(),
-        ToolKind::Tofu => environment::as_planned(&job.environment, &saved.json),
-    };
-    let exit = run_with(job, &call, &environment, &mut |line| {
+    let exit = run_with(job, &call, environment, &mut |line| {
         let Some(line) = Line::parse(line) else { return job.reporter.log("apply", &secrets.mask(line)) };
         match &line.what {
-            What::Diagnostic(diagnostic) => told.push(diagnostic.clone()),
+            What::Diagnostic(diagnostic) if told.len() < MOST_DIAGNOSTICS => told.push(diagnostic.clone()),
+            What::Diagnostic(_) => {}
+            What::StateDump(state) => dumped = Some(state.clone()),
             _ => job.reporter.log("apply", &secrets.mask(line.spoken())),
         }
         if follower.take(&line) == Moved::Yes && last.elapsed() >= BETWEEN_RESOURCES {
@@ -112,7 +140,24 @@ async fn follow(
         }
     })
     .await;
-    (follower, told, exit)
+    Followed { follower, told, dumped, exit }
+}
+
+/// An apply that ended.
+struct Followed {
+    follower: Follower,
+    told: Vec<Diagnostic>,
+    /// The state in its words.
+    dumped: Option<String>,
+    exit: Result<Exit, Broken>,
+}
+
+/// Where the state lies that could not be saved: where the tool puts it, or, if that failed as well, where its last words are put here.
+fn rescued(job: &Job, left: PathBuf, dumped: Option<&str>) -> PathBuf {
+    // A file of that name may be there even so, empty or cut.
+    let Some(state) = dumped else { return left };
+    let own = job.directory.join(ERRORED);
+    if std::fs::write(&own, state).is_ok() { own } else { left }
 }
 
 /// How it ended. Something may have changed by now, so nothing fails here any more.
@@ -121,7 +166,7 @@ fn conclude(
     place: &Workplace,
     mut follower: Follower,
     exit: Result<Exit, Broken>,
-    left: &ErroredState,
+    left: &StateLeft,
     secrets: &Secrets,
 ) -> JobResult {
     let ok = exit.as_ref().is_ok_and(Exit::ok);
@@ -129,7 +174,7 @@ fn conclude(
     let rest = follower.finish(if ok { Ended::Well } else { Ended::Badly });
     let resources = masked(follower.resources(), secrets);
     job.reporter.resources(resources.clone());
-    if ok && *left == ErroredState::None {
+    if ok && *left == StateLeft::Nothing {
         return JobResult::Applied { resources };
     }
     let interrupted = exit.as_ref().is_ok_and(|exit| exit.interrupted);
@@ -139,43 +184,23 @@ fn conclude(
         Err(Broken::Stopped) => Failure::default(),
     };
     let mut main = of_errors("apply", &place.place(job), &in_order(&rest, &errors)).unwrap_or(why);
+    let tool = program::name(place.program.kind);
+    main = super::locked::explained(main, &super::locked::Attempt { began: job.began, tool, root: &job.spec.root });
     if interrupted {
         main.others.insert(0, format!("{}: {}", main.summary, main.detail));
         main.summary = "The apply was interrupted".to_owned();
         main.detail = "What had started was finished or is marked failed; the rest was not applied.".to_owned();
     }
-    if let Some(advice) = left.advice(program::name(place.program.kind), job.spec.root.dir()) {
-        main.detail = format!("{}\n\n{advice}", main.detail);
+    if let StateLeft::At(path) = left {
+        main.others.insert(0, format!("`{ERRORED}` could not be uploaded; it lies at `{path}` where the job ran"));
     }
-    let stale = is_stale(&errors) && *left == ErroredState::None && resources.iter().all(untouched);
+    let main = super::disk::explained(main, &job.directory);
+    let stale = is_stale(&errors) && *left == StateLeft::Nothing && resources.iter().all(untouched);
     let failure = failure(Broken::of(main).at("apply"), secrets);
     if stale {
         return JobResult::Stale { failure };
     }
-    JobResult::Failed { failure, resources, errored_state: *left == ErroredState::Uploaded }
-}
-
-/// A state that the tool could not save to its backend.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ErroredState {
-    None,
-    Uploaded,
-    /// Only this machine has it.
-    Here(PathBuf),
-}
-
-impl ErroredState {
-    fn advice(&self, tool: &str, dir: &str) -> Option<String> {
-        let kept = match self {
-            Self::None => return None,
-            Self::Uploaded => "was kept by the server".to_owned(),
-            Self::Here(path) => format!("could not be uploaded and lies at `{}` where the job ran", path.display()),
-        };
-        Some(format!(
-            "The state could not be saved to its backend; what was applied is only in `{ERRORED}`, which {kept}. \
-             Before anything else is planned here: fetch it, and run `{tool} state push {ERRORED}` in `{dir}`."
-        ))
-    }
+    JobResult::Failed { failure, resources, errored_state: left.clone() }
 }
 
 /// The run's own errors first, then those that belong to a resource.
@@ -186,12 +211,17 @@ fn in_order(rest: &[Diagnostic], all: &[Diagnostic]) -> Vec<Diagnostic> {
 }
 
 fn how(job: &Job, place: &Workplace, exit: &Exit) -> Failure {
-    let said = super::failure::of_text("apply", &place.place(job), &exit.errors());
-    said.unwrap_or_else(|| Failure {
-        step: "apply".to_owned(),
-        summary: format!("`{} apply` {}", program::name(place.program.kind), exit.how()),
-        detail: tool::tail(&exit.errors()),
-        ..Failure::default()
+    let said = super::failure::of_text("apply", &place.place(job), &exit.errors()).filter(|_| !exit.was_killed());
+    said.unwrap_or_else(|| {
+        let lost =
+            "What it had begun may exist without standing in the state: look there before the next plan is applied.";
+        let (tail, killed) = (tool::tail(&exit.errors()), exit.was_killed());
+        Failure {
+            step: "apply".to_owned(),
+            summary: format!("`{} apply` {}", program::name(place.program.kind), exit.how()),
+            detail: if killed { format!("{lost}\n{tail}") } else { tail },
+            ..Failure::default()
+        }
     })
 }
 
@@ -216,21 +246,24 @@ fn masked(resources: &[ResourceState], secrets: &Secrets) -> Vec<ResourceState> 
 }
 
 /// Uploads the state that the tool could not save. If that fails the job's directory is left where it is.
-async fn keep_errored_state(job: &Job, left: &Path, secrets: &Secrets) -> ErroredState {
-    if !left.is_file() {
-        return ErroredState::None;
-    }
-    let Err(broken) = job.server.put("errored-state", left).await else { return ErroredState::Uploaded };
+async fn keep_errored_state(job: &Job, left: &Path, dumped: Option<String>, secrets: &Secrets) -> StateLeft {
+    let (sent, place) = match dumped {
+        // The tool could write no file; its output has the state as well.
+        Some(state) => (job.server.put_bytes("errored-state", state.into()).await, job.directory.join("apply.out")),
+        None if left.is_file() => (job.server.put("errored-state", left).await, left.to_owned()),
+        None => return StateLeft::Nothing,
+    };
+    let Err(broken) = sent else { return StateLeft::Kept };
     job.keeps.store(true, Ordering::SeqCst);
     let why = failure(broken, secrets);
     job.reporter.log("apply", &format!("`{ERRORED}` could not be uploaded: {} {}", why.summary, why.detail));
-    ErroredState::Here(left.to_owned())
+    StateLeft::At(place.display().to_string())
 }
 
 fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {
     let mut args: Vec<String> = vec!["apply".into(), "-json".into(), "-input=false".into()];
-    args.push(tool::lock_flag(job.spec.state_lock).into());
-    if has_ephemeral_variables(&saved.json) {
+    args.push(tool::lock_flag(job.spec.state_lock, job.limits.lock));
+    if !environment::ephemeral(&saved.json).is_empty() {
         // Their values are in no plan file: they must be given again, exactly as they were.
         args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
         args.extend(
@@ -244,12 +277,6 @@ fn arguments(job: &Job, place: &Workplace, saved: &Saved) -> Vec<String> {
     }
     args.push(saved.file.display().to_string());
     args
-}
-
-fn has_ephemeral_variables(json: &[u8]) -> bool {
-    let json: Value = serde_json::from_slice(json).unwrap_or_default();
-    let variables = json.pointer("/configuration/root_module/variables").and_then(Value::as_object);
-    variables.is_some_and(|all| all.values().any(|one| one.get("ephemeral").and_then(Value::as_bool) == Some(true)))
 }
 
 /// A state that lies in the job's own directory would vanish with it, and everything that was applied be orphaned.

@@ -54,6 +54,37 @@ pub(super) fn as_planned(environment: &BTreeMap<String, String>, plan_json: &[u8
     kept
 }
 
+/// The ephemeral variables of the root that was planned. Their values are in no plan.
+pub(super) fn ephemeral(plan_json: &[u8]) -> Vec<String> {
+    let plan: Value = serde_json::from_slice(plan_json).unwrap_or_default();
+    let all = plan["configuration"]["root_module"]["variables"].as_object();
+    let ephemeral = all.into_iter().flatten().filter(|(_, variable)| variable["ephemeral"] == true);
+    ephemeral.map(|(name, _)| name.clone()).collect()
+}
+
+/// Those of these variables that this environment sets.
+pub(super) fn set_of<'a>(names: &'a [String], environment: &BTreeMap<String, String>) -> Vec<&'a String> {
+    names.iter().filter(|name| environment.contains_key(&format!("TF_VAR_{name}"))).collect()
+}
+
+/// The environment with exactly those ephemeral variables that the plan was made with; else the names of those that it lacks. OpenTofu
+/// would take the default in place of one that is not given again, and one that comes new in place of a planned default, and say nothing.
+pub(super) fn with_ephemeral(
+    mut environment: BTreeMap<String, String>,
+    all: &[String],
+    planned: &[String],
+) -> Result<BTreeMap<String, String>, Vec<String>> {
+    let missing: Vec<String> =
+        planned.iter().filter(|name| !environment.contains_key(&format!("TF_VAR_{name}"))).cloned().collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    for name in all.iter().filter(|name| !planned.contains(name)) {
+        environment.remove(&format!("TF_VAR_{name}"));
+    }
+    Ok(environment)
+}
+
 /// Adds the values of the environment that are secret by their name.
 pub(super) fn add_secrets(given: &BTreeMap<String, String>, secrets: &mut Secrets) {
     for (name, value) in given {
@@ -154,5 +185,21 @@ mod tests {
         let names: Vec<&str> = kept.keys().map(String::as_str).collect();
         assert_eq!(names, ["PATH", "TF_VAR_list", "TF_VAR_now", "TF_VAR_number", "TF_VAR_same", "TF_VAR_token"]);
         assert_eq!(as_planned(&given, b"").keys().collect::<Vec<_>>(), ["PATH"], "nothing that no plan vouches for");
+    }
+
+    #[test]
+    fn ephemeral_variables_are_given_again_as_they_were() {
+        let plan = br#"{"configuration": {"root_module": {"variables": {"kept": {}, "now": {"ephemeral": true}, "token": {"ephemeral": true}}}}}"#;
+        let all = ephemeral(plan);
+        assert_eq!(all, ["now", "token"]);
+        assert_eq!(ephemeral(b"{}"), Vec::<String>::new());
+        let given = |names: &[&str]| -> BTreeMap<String, String> {
+            names.iter().map(|name| (format!("TF_VAR_{name}"), "x".to_owned())).collect()
+        };
+        assert_eq!(set_of(&all, &given(&["kept", "token"])), ["token"]);
+        let token = ["token".to_owned()];
+        assert_eq!(with_ephemeral(given(&["kept", "now", "token"]), &all, &token), Ok(given(&["kept", "token"])));
+        assert_eq!(with_ephemeral(given(&["now", "token"]), &all, &[]), Ok(given(&[])));
+        assert_eq!(with_ephemeral(given(&["now"]), &all, &token), Err(token.to_vec()));
     }
 }

@@ -59,7 +59,11 @@ impl Work<'_> {
         let mut args: Vec<String> = vec!["plan".into(), "-json".into()];
         args.extend(self.spec.var_files.iter().map(|file| format!("-var-file={file}")));
         args.extend(self.spec.args.iter().cloned());
-        args.extend(["-input=false".into(), lock_flag(self.spec.state_lock).into(), format!("-out={file_text}")]);
+        args.extend([
+            "-input=false".into(),
+            lock_flag(self.spec.state_lock, super::limits::LOCK),
+            format!("-out={file_text}"),
+        ]);
         let output = self.call(&program, &args).await?;
         if !output.status.success() {
             return Err(self.plan_failed(&program, &output));

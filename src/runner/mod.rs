@@ -7,20 +7,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use secrecy::SecretString;
 
-use crate::domain::job::{JobResult, JobSpec, Phase, VERSION};
+use crate::domain::job::{JobResult, JobSpec, Phase, StateLeft, VERSION};
 use crate::domain::secret::Secrets;
 
 mod apply;
 mod checkout;
 mod declared;
+mod disk;
 mod environment;
 mod failure;
+mod limits;
 mod linked;
 pub mod local;
+mod locked;
 mod packages;
 mod plan;
 mod process;
 mod program;
+mod release;
 mod report;
 mod saved;
 mod server;
@@ -31,6 +35,7 @@ mod work;
 pub use program::find_program;
 
 use failure::{Broken, failure};
+use limits::Limits;
 use report::Reporter;
 use server::{Answer, Server};
 use stop::Stop;
@@ -60,6 +65,11 @@ struct Job {
     environment: BTreeMap<String, String>,
     /// Where further versions of the tools lie.
     tools: Option<PathBuf>,
+    limits: Limits,
+    /// Where versions that do not lie there come from.
+    releases: release::Releases,
+    /// Milliseconds since 1970.
+    began: i64,
     /// Where provider packages are kept for all jobs of this machine.
     packages: Option<PathBuf>,
     directory: PathBuf,
@@ -85,6 +95,9 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
         Ok(directory) => {
             let job = Job {
                 environment: environment::scrub(&environment, &spec),
+                limits: Limits::of(&environment),
+                began: limits::now(),
+                releases: release::Releases::of(&environment),
                 tools: environment.get(TOOLS).map(PathBuf::from),
                 packages: environment.get(PACKAGES).map(PathBuf::from),
                 directory: directory.path().to_owned(),
@@ -94,7 +107,11 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
                 keeps: AtomicBool::new(false),
                 spec,
             };
+            let clock = (job.spec.phase == Phase::Plan).then(|| limits::watch(&job));
             let result = work(&job, &mut secrets).await;
+            if let Some(clock) = clock {
+                clock.abort();
+            }
             if job.keeps.load(Ordering::SeqCst) {
                 // It holds the only copy of a state.
                 let _ = directory.keep();
@@ -116,6 +133,16 @@ pub async fn run(url: &str, token: SecretString, environment: BTreeMap<String, S
     }
 }
 
+impl Job {
+    /// Says of a stop that it was for the time, when it was.
+    fn late(&self, broken: Broken, step: &str) -> Broken {
+        match broken {
+            Broken::Stopped if self.stop.is_too_late() => self.limits.too_late(step),
+            other => other,
+        }
+    }
+}
+
 async fn work(job: &Job, secrets: &mut Secrets) -> JobResult {
     if job.spec.version != VERSION {
         let broken = Broken::new(
@@ -133,10 +160,10 @@ async fn work(job: &Job, secrets: &mut Secrets) -> JobResult {
     };
     ended.unwrap_or_else(|broken| match broken {
         Broken::Stopped => JobResult::Canceled,
-        broken => failed(broken, secrets),
+        Broken::Failed(failure) => failed(Broken::of(disk::explained(*failure, &job.directory)), secrets),
     })
 }
 
 fn failed(broken: Broken, secrets: &Secrets) -> JobResult {
-    JobResult::Failed { failure: failure(broken, secrets), resources: Vec::new(), errored_state: false }
+    JobResult::Failed { failure: failure(broken, secrets), resources: Vec::new(), errored_state: StateLeft::Nothing }
 }

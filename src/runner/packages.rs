@@ -18,8 +18,7 @@ mod store;
 
 use store::{Package, Shelf, Turn, platform};
 
-/// The file in which the tool settles which packages a root takes.
-pub(super) const LOCK_FILE: &str = ".terraform.lock.hcl";
+pub(super) use crate::domain::packages::LOCK_FILE;
 /// How long a job waits for another that fetches the same package.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const LOOK: Duration = Duration::from_millis(50);
@@ -117,7 +116,8 @@ async fn fetch(job: &Job, program: &Program, shelf: &Shelf, locked: &Locked) -> 
     let folder = tempfile::tempdir_in(&job.directory).map_err(text)?;
     std::fs::write(folder.path().join("main.tf"), packages::only(locked)).map_err(text)?;
     let args = ["init", "-input=false", "-no-color"].map(str::to_owned).to_vec();
-    let call = Call { program: &program.path, args, directory: folder.path(), name: "fetch", stop: Stopping::Kill };
+    let call =
+        Call { program: &program.path, args, directory: folder.path(), name: "fetch", stop: Stopping::Kill, room: 0 };
     job.reporter.log("init", &format!("Fetching {} {} for the provider store", locked.source, locked.version));
     let exit = run(job, &call, &mut |_| {}).await.map_err(|broken| format!("{broken:?}"))?;
     if !exit.ok() {

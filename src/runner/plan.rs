@@ -3,16 +3,21 @@
 use std::path::Path;
 
 use super::Job;
+use super::environment;
 use super::failure::{Broken, of_errors};
 use super::linked;
 use super::process::{Call, Stopping, run as run_tool};
 use super::program;
+use super::report::MOST_LINES_PER_STEP;
 use super::saved;
 use super::tool::{self, Workplace, step};
 use crate::domain::job::{JobResult, StateLock};
 use crate::domain::progress::{Diagnostic, Line, What};
 use crate::domain::rollout::Tool;
 use crate::domain::secret::Secrets;
+
+/// Errors and warnings that are held beyond the most lines.
+const MOST_LATE: usize = 1_000;
 
 /// Plans.
 pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, Broken> {
@@ -50,6 +55,11 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
             job.server.put("plan.json", &json),
             job.server.put("secrets", &known)
         )?;
+        let ephemeral = environment::ephemeral(&bytes);
+        if !ephemeral.is_empty() {
+            let set = serde_json::to_vec(&environment::set_of(&ephemeral, &job.environment)).unwrap_or_default();
+            job.server.put_bytes("inputs", set).await?;
+        }
         Ok(())
     })
     .await?;
@@ -61,6 +71,8 @@ pub(super) async fn run(job: &Job, secrets: &mut Secrets) -> Result<JobResult, B
 enum Said {
     Text(String),
     Diagnostic(Diagnostic),
+    /// So many more lines were not held.
+    Unheard(usize),
 }
 
 fn log(job: &Job, said: &[Said], secrets: &Secrets) {
@@ -68,6 +80,7 @@ fn log(job: &Job, said: &[Said], secrets: &Secrets) {
         match said {
             Said::Text(text) => job.reporter.log("plan", &secrets.mask(text)),
             Said::Diagnostic(diagnostic) => log_diagnostic(job, "plan", diagnostic, secrets),
+            Said::Unheard(lines) => job.reporter.leave_out("plan", *lines),
         }
     }
     job.reporter.count_left_out("plan");
@@ -84,16 +97,24 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
             // A killed plan would leave the state locked.
             StateLock::Wait => Stopping::Patience,
         },
+        room: 0,
     };
     let mut tool = None;
     let mut said: Vec<Said> = Vec::new();
-    let exit = run_tool(job, &call, &mut |line| match Line::parse(line) {
-        Some(Line { what: What::Version(version), .. }) => tool = Some(version),
-        Some(Line { what: What::Diagnostic(diagnostic), .. }) => said.push(Said::Diagnostic(diagnostic)),
-        Some(line) => said.push(Said::Text(line.spoken().to_owned())),
-        None => said.push(Said::Text(line.to_owned())),
+    let mut left_out = 0;
+    let exit = run_tool(job, &call, &mut |line| {
+        let new = match Line::parse(line) {
+            Some(Line { what: What::Version(version), .. }) => return tool = Some(version),
+            Some(Line { what: What::Diagnostic(diagnostic), .. }) => Said::Diagnostic(diagnostic),
+            Some(line) => Said::Text(line.spoken().to_owned()),
+            None => Said::Text(line.to_owned()),
+        };
+        // What nobody will be shown is not held in memory either; errors come last, and have room of their own.
+        let most = if matches!(new, Said::Text(_)) { MOST_LINES_PER_STEP } else { MOST_LINES_PER_STEP + MOST_LATE };
+        if said.len() < most { said.push(new) } else { left_out += 1 }
     })
     .await?;
+    said.push(Said::Unheard(left_out));
     if exit.interrupted && !exit.ok() {
         return Err(Broken::Stopped);
     }
@@ -136,7 +157,11 @@ fn arguments(job: &Job, file: &Path) -> Vec<String> {
     let mut args: Vec<String> = vec!["plan".into(), "-json".into()];
     args.extend(spec.var_files.iter().map(|file| format!("-var-file={file}")));
     args.extend(spec.args.iter().cloned());
-    args.extend(["-input=false".into(), tool::lock_flag(spec.state_lock).into(), format!("-out={}", file.display())]);
+    args.extend([
+        "-input=false".into(),
+        tool::lock_flag(spec.state_lock, job.limits.lock),
+        format!("-out={}", file.display()),
+    ]);
     args
 }
 

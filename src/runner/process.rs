@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -14,10 +14,17 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use super::Job;
+use super::disk;
 use super::failure::Broken;
 
 const LOOK: Duration = Duration::from_millis(40);
 const GRACE_OF_A_PLAN: Duration = Duration::from_secs(5);
+/// How much of an output is read at once.
+const PART: u64 = 1 << 20;
+/// The most of one line that is held: a whole state may stand in one.
+const LONGEST_LINE: usize = 256 << 20;
+/// The most of standard error that is read: the reason stands at its end.
+const MOST_ERRORS: u64 = 1 << 20;
 
 /// What to run.
 pub(super) struct Call<'a> {
@@ -31,6 +38,8 @@ pub(super) struct Call<'a> {
     pub(super) name: &'static str,
     /// What a wanted stop may do.
     pub(super) stop: Stopping,
+    /// How much it must be able to say whatever becomes of the disk, in bytes.
+    pub(super) room: u64,
 }
 
 /// What a wanted stop may do to a process.
@@ -61,16 +70,29 @@ impl Exit {
     /// `exit code 1` or `signal 9`, as the end of a sentence.
     pub(super) fn how(&self) -> String {
         match (self.status.code(), self.status.signal()) {
+            _ if self.was_killed() => "was killed (signal 9), as happens when memory runs out".to_owned(),
             (Some(code), _) => format!("ended with exit code {code}"),
-            (None, Some(9)) => "was killed (signal 9), as happens when memory runs out".to_owned(),
             (None, Some(signal)) => format!("was ended by signal {signal}"),
             (None, None) => "ended".to_owned(),
         }
     }
 
-    /// Its standard error.
+    /// Whether it was killed, itself or under a shell that says so by its exit code.
+    pub(super) fn was_killed(&self) -> bool {
+        self.status.signal() == Some(9) || self.status.code() == Some(128 + 9)
+    }
+
+    /// The end of its standard error.
     pub(super) fn errors(&self) -> String {
-        std::fs::read(&self.err).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+        let tail = || {
+            let mut file = File::open(&self.err)?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(MOST_ERRORS)))?;
+            let mut text = Vec::new();
+            file.read_to_end(&mut text)?;
+            Ok::<_, std::io::Error>(String::from_utf8_lossy(&text).into_owned())
+        };
+        tail().unwrap_or_default()
     }
 }
 
@@ -88,7 +110,8 @@ pub(super) async fn run_with(
 ) -> Result<Exit, Broken> {
     let out = job.directory.join(format!("{}.out", call.name));
     let err = job.directory.join(format!("{}.err", call.name));
-    File::create(&out)?;
+    let said = File::create(&out)?;
+    disk::reserve(&said, call.room)?;
     let mut lines = Lines { file: File::open(&out)?, rest: Vec::new() };
     let child = Command::new(call.program)
         .args(&call.args)
@@ -96,7 +119,7 @@ pub(super) async fn run_with(
         .env_clear()
         .envs(environment)
         .stdin(Stdio::null())
-        .stdout(File::create(&out)?)
+        .stdout(said)
         .stderr(File::create(&err)?)
         .process_group(0)
         .spawn();
@@ -155,13 +178,22 @@ struct Lines {
 
 impl Lines {
     fn read(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) -> Result<(), Broken> {
-        let from = self.rest.len();
-        self.file.read_to_end(&mut self.rest)?;
-        let Some(last) = self.rest[from..].iter().rposition(|&byte| byte == b'\n') else { return Ok(()) };
-        let rest = self.rest.split_off(from + last + 1);
-        let whole = std::mem::replace(&mut self.rest, rest);
-        String::from_utf8_lossy(&whole).lines().for_each(on_line);
+        // In parts: a tool may have written more in a moment than fits into memory.
+        while self.read_part(on_line)? == PART {}
         Ok(())
+    }
+
+    fn read_part(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) -> Result<u64, Broken> {
+        let from = self.rest.len();
+        let read = self.file.by_ref().take(PART).read_to_end(&mut self.rest)? as u64;
+        if let Some(last) = self.rest[from..].iter().rposition(|&byte| byte == b'\n') {
+            let rest = self.rest.split_off(from + last + 1);
+            let whole = std::mem::replace(&mut self.rest, rest);
+            String::from_utf8_lossy(&whole).lines().for_each(on_line);
+        }
+        // The rest of an endless line is dropped; its beginning has everything that anybody reads.
+        self.rest.truncate(LONGEST_LINE);
+        Ok(read)
     }
 
     fn end(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) {

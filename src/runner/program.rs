@@ -1,5 +1,5 @@
 //! Which installed program does the work: the one on `PATH` if it is the tool and version that is asked for, else the newest
-//! fitting one of the tools directory. It installs nothing, and takes no other version than the one asked for.
+//! fitting one of the tools directory. What is asked for exactly and is not there may be fetched (`release`). It takes no other version than the one asked for.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Job;
 use super::failure::Broken;
 use super::process::{Call, Stopping, run};
+use super::release;
 use crate::domain::config::ToolKind;
 use crate::domain::rollout::Tool;
 use crate::domain::tool::{AskedBy, Constraint, Version};
@@ -39,7 +40,13 @@ pub(super) async fn find(job: &Job) -> Result<Program, Broken> {
     let Some((kind, on_path, installed)) =
         kinds.iter().map(there).find(|(_, on_path, installed)| on_path.is_some() || !installed.is_empty())
     else {
-        return Err(not_installed(job, kinds));
+        // Only where the tool is named: nothing that happens to be downloadable decides which of the two a root is of.
+        let named = job.spec.tool.filter(|kind| release::is_allowed(job, *kind));
+        let exact = named.map(|kind| wanted(job, kind)).transpose()?.flatten();
+        return match (named, exact.as_ref().and_then(Constraint::exactly)) {
+            (Some(kind), Some(version)) => fetched(job, kind, version).await,
+            _ => Err(not_installed(job, kinds)),
+        };
     };
     let Some(wanted) = wanted(job, kind)? else {
         // Without a wish the version is read from the plan's own stream, which saves a process.
@@ -60,7 +67,15 @@ pub(super) async fn find(job: &Job) -> Result<Program, Broken> {
         }
         unfit.push(Tool { kind, version: version.to_string() });
     }
-    Err(no_fitting_version(job, kind, &unfit))
+    match wanted.exactly().filter(|_| release::is_allowed(job, kind)) {
+        Some(version) => fetched(job, kind, version).await,
+        None => Err(no_fitting_version(job, kind, &unfit)),
+    }
+}
+
+async fn fetched(job: &Job, kind: ToolKind, version: &Version) -> Result<Program, Broken> {
+    let program = release::fetch(job, kind, version).await?;
+    version_of_folder(job, &program, version).await
 }
 
 /// The conditions that a program of this kind must meet; `None` takes any.
@@ -177,6 +192,11 @@ fn no_fitting_version(job: &Job, kind: ToolKind, unfit: &[Tool]) -> Broken {
         }
         None => format!("Install it where jobs run, {way_out}."),
     };
+    let where_to = if release::is_allowed(job, kind) {
+        format!("Only an exact version is downloaded. {where_to}")
+    } else {
+        where_to
+    };
     let verb = if unfit.len() == 1 { "is" } else { "are" };
     Broken::new(
         format!("{tool} {wanted} is needed, {installed} {verb} installed"),
@@ -200,6 +220,7 @@ pub(super) async fn version(job: &Job, program: &Program) -> Result<Tool, Broken
         directory: &job.directory,
         name: "version",
         stop: Stopping::Kill,
+        room: 0,
     };
     let exit = run(job, &call, &mut |_| {}).await?;
     let text = std::fs::read(&exit.out)?;

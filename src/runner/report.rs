@@ -21,7 +21,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const MOST_PER_BATCH: usize = 500;
 const MOST_BYTES_PER_BATCH: usize = 256 * 1024;
 const LONGEST_LINE: usize = 4 * 1024;
-const MOST_LINES_PER_STEP: usize = 20_000;
+/// The most lines of a step that are kept.
+pub(super) const MOST_LINES_PER_STEP: usize = 20_000;
 
 /// Takes lines; a clone writes to the same stream.
 #[derive(Clone)]
@@ -70,6 +71,13 @@ impl Reporter {
         let left_out = self.lock().logged.get(step).map_or(0, |count| count.saturating_sub(MOST_LINES_PER_STEP));
         if left_out > 0 {
             self.push(JobEvent::Log { step: step.to_owned(), line: format!("… {left_out} more lines") });
+        }
+    }
+
+    /// So many lines of a step were not even held.
+    pub(super) fn leave_out(&self, step: &str, lines: usize) {
+        if lines > 0 {
+            *self.lock().logged.entry(step.to_owned()).or_default() += lines;
         }
     }
 

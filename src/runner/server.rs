@@ -120,6 +120,15 @@ impl Server {
         self.download("plan", into).await
     }
 
+    /// The ephemeral variables that the saved plan was made with; `None` when its job kept no record.
+    pub(super) async fn inputs(&self) -> Result<Option<Vec<String>>, Broken> {
+        match self.call(|| self.request(Method::GET, "inputs")).await {
+            Ok(answer) => answer.json().await.map(Some).map_err(|error| Broken::server("inputs", &chain(&error))),
+            Err(CallError::Status(StatusCode::NOT_FOUND, _)) => Ok(None),
+            Err(error) => Err(Broken::server("inputs", &error.to_string())),
+        }
+    }
+
     /// Sends lines.
     pub(super) async fn lines(&self, lines: &[JobLine]) -> Said {
         #[derive(Serialize)]
@@ -141,9 +150,14 @@ impl Server {
         }
     }
 
-    /// Uploads a file of the job: `plan`, `plan.json`, `errored-state`.
+    /// Uploads a file of the job: `plan`, `plan.json`, `secrets`, `inputs`, `errored-state`.
     pub(super) async fn put(&self, what: &str, file: &Path) -> Result<(), Broken> {
-        let bytes = tokio_util::bytes::Bytes::from(tokio::fs::read(file).await?);
+        self.put_bytes(what, tokio::fs::read(file).await?).await
+    }
+
+    /// The same from memory.
+    pub(super) async fn put_bytes(&self, what: &str, bytes: Vec<u8>) -> Result<(), Broken> {
+        let bytes = tokio_util::bytes::Bytes::from(bytes);
         let sent = self.call(|| self.request(Method::PUT, what).body(bytes.clone())).await;
         sent.map(drop).map_err(|error| Broken::server(what, &error.to_string()))
     }

@@ -2,6 +2,7 @@
 //! the tool runs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -21,12 +22,14 @@ pub(super) enum Wish {
 #[derive(Clone)]
 pub(super) struct Stop {
     wish: Arc<watch::Sender<Wish>>,
+    /// Whether it is time that has run out.
+    late: Arc<AtomicBool>,
 }
 
 impl Stop {
     /// Listens to the process's signals. A hang-up is ignored: it would cost the tool its state.
     pub(super) fn listen() -> Self {
-        let stop = Self { wish: Arc::new(watch::Sender::new(Wish::GoOn)) };
+        let stop = Self { wish: Arc::new(watch::Sender::new(Wish::GoOn)), late: Arc::default() };
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
             if let Ok(mut signals) = signal(kind) {
                 let stop = stop.clone();
@@ -46,6 +49,17 @@ impl Stop {
     /// One interrupt is wanted; asking again changes nothing.
     pub(super) fn interrupt(&self) {
         self.raise(Wish::Interrupt);
+    }
+
+    /// The plan takes too long: one interrupt is wanted.
+    pub(super) fn too_late(&self) {
+        self.late.store(true, Ordering::SeqCst);
+        self.interrupt();
+    }
+
+    /// Whether a stop is wanted because of the time alone.
+    pub(super) fn is_too_late(&self) -> bool {
+        self.late.load(Ordering::SeqCst)
     }
 
     /// Nobody waits for this plan any more.

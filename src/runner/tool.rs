@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Job;
 use super::checkout;
@@ -39,11 +39,11 @@ impl Workplace {
 /// Does one step: says when it starts and how it ended.
 pub(super) async fn step<T>(job: &Job, name: &str, work: impl Future<Output = Result<T, Broken>>) -> Result<T, Broken> {
     if job.stop.is_wanted() {
-        return Err(Broken::Stopped);
+        return Err(job.late(Broken::Stopped, name).at(name));
     }
     let began = Instant::now();
     job.reporter.step_started(name);
-    let result = work.await.map_err(|broken| broken.at(name));
+    let result = work.await.map_err(|broken| job.late(broken, name).at(name));
     let ended = if result.is_ok() { Ended::Well } else { Ended::Badly };
     job.reporter.step_ended(name, ended, began.elapsed());
     result
@@ -95,7 +95,14 @@ async fn call_init(
     if place.program.kind == ToolKind::Tofu {
         args.extend(job.spec.var_files.iter().map(|file| format!("-var-file={file}")));
     }
-    let call = Call { program: &place.program.path, args, directory: &place.root, name: "init", stop: Stopping::Kill };
+    let call = Call {
+        program: &place.program.path,
+        args,
+        directory: &place.root,
+        name: "init",
+        stop: Stopping::Kill,
+        room: 0,
+    };
     let exit = run_with(job, &call, environment, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
     log_errors(job, "init", &exit, secrets);
     Ok(exit)
@@ -131,6 +138,7 @@ pub(super) async fn show(job: &Job, place: &Workplace, plan: &Path) -> Result<(P
         directory: &place.root,
         name: "show",
         stop: Stopping::Kill,
+        room: 0,
     };
     let exit = run(job, &call, &mut |_| {}).await?;
     if !exit.ok() {
@@ -147,8 +155,14 @@ pub(super) async fn show(job: &Job, place: &Workplace, plan: &Path) -> Result<(P
 pub(super) async fn show_state(job: &Job, place: &Workplace, left: &Path) -> Vec<u8> {
     let mut args: Vec<String> = vec!["show".into(), "-json".into(), "-no-color".into()];
     args.extend(left.is_file().then(|| left.display().to_string()));
-    let call =
-        Call { program: &place.program.path, args, directory: &place.root, name: "state", stop: Stopping::Patience };
+    let call = Call {
+        program: &place.program.path,
+        args,
+        directory: &place.root,
+        name: "state",
+        stop: Stopping::Patience,
+        room: 0,
+    };
     match run(job, &call, &mut |_| {}).await {
         Ok(exit) if exit.ok() => json_of(&exit).unwrap_or_default(),
         _ => Vec::new(),
@@ -163,9 +177,9 @@ fn json_of(exit: &Exit) -> Result<Vec<u8>, Broken> {
 }
 
 /// The flag for the state's own lock.
-pub(super) fn lock_flag(lock: StateLock) -> &'static str {
+pub(super) fn lock_flag(lock: StateLock, patience: Duration) -> String {
     match lock {
-        StateLock::Off => "-lock=false",
-        StateLock::Wait => "-lock-timeout=60s",
+        StateLock::Off => "-lock=false".to_owned(),
+        StateLock::Wait => format!("-lock-timeout={}s", patience.as_secs()),
     }
 }

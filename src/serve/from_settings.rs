@@ -13,7 +13,7 @@ use secrecy::ExposeSecret;
 use super::Parts;
 use crate::app::Limits;
 use crate::app::setup::FORGE;
-use crate::config::{Executor, GitHub as GitHubSettings, GitHubAuth as AuthSettings, GitHubIdentity, Settings};
+use crate::config::{Executor, GitHub as GitHubSettings, GitHubAuth as AuthSettings, GitHubIdentity, Settings, Tools};
 use crate::forge::github::{GitHubAuth, GitHubConfig, GitHubPlace};
 use crate::ports::clock::SystemClock;
 
@@ -34,7 +34,11 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
         forges: forges(settings.github),
         program,
         parallelism: settings.executor.parallelism,
-        job_environment: job_environment(&settings.executor, &settings.data_dir, environment)?,
+        job_environment: {
+            let mut passed = job_environment(&settings.executor, &settings.data_dir, environment)?;
+            passed.extend(release_sites(settings.tools.as_ref())?);
+            passed
+        },
         limits: Limits {
             edit_gap_ms: EDIT_GAP_MS,
             parallelism: settings.executor.parallelism,
@@ -42,6 +46,7 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
             sweep_ms: SWEEP_MS,
         },
         webhook_bytes: settings.webhook_bytes,
+        cross_repo: settings.cross_repo,
         clock: Arc::new(SystemClock),
         decorate: None,
         data_dir: settings.data_dir,
@@ -105,6 +110,9 @@ fn job_environment(
         let fitting = environment.iter().filter(|(name, _)| glob.is_match(name) && !name.starts_with("TIDEGATE_"));
         passed.extend(fitting.map(|(name, value)| (name.clone(), value.clone())));
     }
+    for (name, time) in [("LOCK", executor.lock_timeout), ("PLAN", executor.plan_timeout)] {
+        passed.insert(format!("TIDEGATE_JOB_{name}_TIMEOUT"), time.as_secs().to_string());
+    }
     let named = [("terraform", &executor.terraform), ("tofu", &executor.tofu)];
     if named.iter().all(|(_, path)| path.is_none()) {
         return Ok(passed);
@@ -126,6 +134,22 @@ fn job_environment(
     }
     let rest = environment.get("PATH").cloned().unwrap_or_default();
     passed.insert("PATH".to_owned(), format!("{}:{rest}", tools.canonicalize()?.display()));
+    Ok(passed)
+}
+
+/// Where jobs find versions that are not installed.
+fn release_sites(tools: Option<&Tools>) -> Result<BTreeMap<String, String>> {
+    let mut passed = BTreeMap::new();
+    let sites = tools.map(|tools| [("terraform", &tools.terraform), ("tofu", &tools.tofu)]);
+    for (tool, site) in sites.into_iter().flatten() {
+        let name = format!("TIDEGATE_JOB_RELEASES_{}", tool.to_uppercase());
+        if let Some(key) = &site.key {
+            let key =
+                key.canonicalize().with_context(|| format!("tools.{tool}_key: {} is not there", key.display()))?;
+            passed.insert(format!("{name}_KEY"), key.display().to_string());
+        }
+        passed.insert(name, site.url.to_string());
+    }
     Ok(passed)
 }
 
@@ -168,12 +192,15 @@ mod tests {
             parallelism: 1,
             env: vec!["AWS_*".to_owned(), "TIDEGATE_*".to_owned(), "REGION".to_owned()],
             heartbeat_timeout: std::time::Duration::from_secs(1),
+            lock_timeout: std::time::Duration::from_secs(60),
+            plan_timeout: std::time::Duration::from_secs(3600),
             terraform: None,
             tofu: None,
         };
         let all =
             ["AWS_KEY", "REGION", "TIDEGATE_KEYS_ENCRYPTION", "HOME"].map(|name| (name.to_owned(), "x".to_owned()));
         let passed = job_environment(&executor, Path::new("."), &all.into()).unwrap();
-        assert_eq!(passed.keys().collect::<Vec<_>>(), ["AWS_KEY", "REGION"]);
+        let ours = ["TIDEGATE_JOB_LOCK_TIMEOUT", "TIDEGATE_JOB_PLAN_TIMEOUT"];
+        assert_eq!(passed.keys().collect::<Vec<_>>(), ["AWS_KEY", "REGION", ours[0], ours[1]]);
     }
 }

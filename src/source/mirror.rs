@@ -46,10 +46,7 @@ impl Mirror {
         check_id(&wanted.head)?;
         check_branch(&wanted.base_ref)?;
         let mut tended = self.tended.lock().await;
-        if !*tended {
-            self.tend().await?;
-            *tended = true;
-        }
+        self.tend_once(&mut tended).await?;
         if let Some(base) = known_base {
             check_id(base)?;
             if self.has(&[&wanted.head, base]).await? {
@@ -61,6 +58,37 @@ impl Mirror {
         let tip = self.ask_forge(access, wanted).await?;
         *tended = true;
         Ok(tip)
+    }
+
+    /// The default branch and its tip, fetched when it is not there.
+    pub(super) async fn default_branch(&self, access: &GitAccess) -> Result<(String, Sha), SourceError> {
+        let mut tended = self.tended.lock().await;
+        self.tend_once(&mut tended).await?;
+        let ask = self.git(&["ls-remote", "--symref", "--", access.url.as_str(), "HEAD"]);
+        let ran = ask.authorized(access.authorization.as_ref()).limit(FETCH_LIMIT).run().await?;
+        if !ran.status.success() {
+            return Err(SourceError::Unavailable(format!("git ls-remote: {}", last_words(&ran.err))));
+        }
+        let (branch, tip) = head_of(&String::from_utf8_lossy(&ran.out)).ok_or(SourceError::Gone("HEAD".to_owned()))?;
+        check_branch(&branch)?;
+        check_id(&tip)?;
+        if self.has(&[&tip]).await? {
+            return Ok((branch, tip));
+        }
+        *tended = false;
+        let kept = format!("refs/tidegate/base/{}", hex::encode(&branch));
+        self.pull_in(access, &[&format!("+refs/heads/{branch}:{kept}")]).await?;
+        let tip = self.git(&["rev-parse", "--verify", &format!("{kept}^{{commit}}")]).output().await?;
+        *tended = true;
+        Ok((branch, Sha::new(String::from_utf8_lossy(&tip).trim())))
+    }
+
+    async fn tend_once(&self, tended: &mut bool) -> Result<(), SourceError> {
+        if !*tended {
+            self.tend().await?;
+            *tended = true;
+        }
+        Ok(())
     }
 
     async fn ask_forge(&self, access: &GitAccess, wanted: &Wanted) -> Result<Sha, SourceError> {
@@ -180,6 +208,15 @@ fn remove_locks(dir: &Path, depth: Depth) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Branch and commit of the lines `ref: refs/heads/BRANCH<tab>HEAD` and `COMMIT<tab>HEAD`.
+fn head_of(lines: &str) -> Option<(String, Sha)> {
+    let named = |line: &str| line.strip_suffix("\tHEAD").map(str::to_owned);
+    let lines: Vec<String> = lines.lines().filter_map(named).collect();
+    let branch = lines.iter().find_map(|line| line.strip_prefix("ref: refs/heads/"))?;
+    let tip = lines.iter().find(|line| !line.starts_with("ref: "))?;
+    Some((branch.to_owned(), Sha::new(tip.as_str())))
+}
+
 /// The forge answered, and will not give that commit.
 fn is_refusal(why: &str) -> bool {
     ["not our ref", "unadvertised object", "couldn't find remote ref"].iter().any(|words| why.contains(words))
@@ -211,6 +248,16 @@ pub(super) fn disk(error: &std::io::Error) -> SourceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_branch_is_where_head_points() {
+        let sha = "a".repeat(40);
+        let said = format!("ref: refs/heads/release/1.x\tHEAD\n{sha}\tHEAD\n");
+        assert_eq!(head_of(&said), Some(("release/1.x".to_owned(), Sha::new(sha.clone()))));
+        for none in ["", &format!("{sha}\tHEAD\n"), "ref: refs/heads/main\tHEAD\n"] {
+            assert_eq!(head_of(none), None, "{none:?}");
+        }
+    }
 
     #[test]
     fn only_plain_names_reach_git() {

@@ -1,7 +1,7 @@
 //! Source from bare git mirrors, by the git program. Nothing is checked out, nothing of a repository
 //! is run, and no credential is ever written down.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -87,6 +87,10 @@ impl Source for GitSource {
         self.mirror(repo).fetch(access, wanted, known_base).await
     }
 
+    async fn default_branch(&self, repo: &RepoRef, access: &GitAccess) -> Result<(String, Sha), SourceError> {
+        self.mirror(repo).default_branch(access).await
+    }
+
     async fn merge(&self, repo: &RepoRef, base: &Sha, head: &Sha) -> Result<Merged, SourceError> {
         objects::merge(&self.mirror(repo), base, head).await
     }
@@ -104,6 +108,16 @@ impl Source for GitSource {
     async fn read(&self, repo: &RepoRef, treeish: &Sha, path: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let listing = self.listing(repo, treeish).await?;
         objects::file(&self.mirror(repo), &listing, path).await
+    }
+
+    async fn read_all(
+        &self,
+        repo: &RepoRef,
+        treeish: &Sha,
+        paths: &[String],
+    ) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+        let listing = self.listing(repo, treeish).await?;
+        objects::files(&self.mirror(repo), &listing, paths).await
     }
 
     async fn estate(&self, repo: &RepoRef, treeish: &Sha, config: &RepoConfig) -> Result<Arc<Estate>, SourceError> {

@@ -105,22 +105,41 @@ fn blob(text: &[u8]) -> Option<(String, &[u8], &[u8])> {
 
 /// A file's bytes; links are followed inside the tree, as a checkout would.
 pub(super) async fn file(mirror: &Mirror, listing: &Listing, path: &str) -> Result<Option<Vec<u8>>, SourceError> {
-    let mut path = path.to_owned();
+    Ok(files(mirror, listing, &[path.to_owned()]).await?.remove(path))
+}
+
+/// The same for several files, without those that are not there: one run of git for all, and one more for each step of links.
+pub(super) async fn files(
+    mirror: &Mirror,
+    listing: &Listing,
+    paths: &[String],
+) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+    let mut found = BTreeMap::new();
+    // What was asked for, and where its links have led.
+    let mut open: Vec<(&String, String)> = paths.iter().map(|path| (path, path.clone())).collect();
     for _ in 0..LINKS {
-        let Some(entry) = listing.entries.get(&path) else { return Ok(None) };
-        if entry.kind == EntryKind::Submodule {
-            return Ok(None);
+        let there = |(asked, at): (_, String)| {
+            let entry = listing.entries.get(&at).filter(|entry| entry.kind != EntryKind::Submodule)?;
+            Some((asked, at, entry))
+        };
+        let entries: Vec<(&String, String, &Entry)> = open.drain(..).filter_map(there).collect();
+        let mut ids: Vec<String> = entries.iter().map(|(_, _, entry)| entry.blob.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        let blobs = blobs(mirror, &ids).await?;
+        for (asked, at, entry) in entries {
+            let bytes = blobs.get(&entry.blob).map(Vec::as_slice).unwrap_or_default();
+            if entry.kind == EntryKind::File {
+                found.insert(asked.clone(), bytes.to_vec());
+            } else if let Some(target) = beside(&at, &String::from_utf8_lossy(bytes)) {
+                open.push((asked, target));
+            }
         }
-        let bytes = blobs(mirror, std::slice::from_ref(&entry.blob)).await?.remove(&entry.blob).unwrap_or_default();
-        if entry.kind == EntryKind::File {
-            return Ok(Some(bytes));
-        }
-        match beside(&path, &String::from_utf8_lossy(&bytes)) {
-            Some(target) => path = target,
-            None => return Ok(None),
+        if open.is_empty() {
+            break;
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Where a link at `path` points, unless that is outside the tree.

@@ -7,13 +7,17 @@ use sqlx::{Any, AnyPool, AssertSqlSafe, Executor, SqlSafeStr, Transaction};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::domain::event::Event;
-use crate::domain::ids::{JobId, PullKey, RepoKey, Timestamp};
+use crate::domain::ids::{JobId, PullKey, RepoKey, StateKey, Timestamp};
 use crate::domain::lock::LockTable;
+use crate::domain::neighbour::Interest;
+use crate::domain::outside::{ForeignRead, OutsideRead};
 use crate::domain::pull::Pull;
+use crate::ports::forge::RepoRef;
 use crate::ports::store::{
-    Accepted, Blob, Commit, Job, Loaded, LogLine, Next, Pending, Queued, Received, Store, StoreError,
+    Accepted, Blob, BranchRead, Commit, Job, Loaded, LogLine, Next, Pending, Queued, Received, Store, StoreError,
 };
 
+mod beside;
 mod connect;
 mod effects;
 mod events;
@@ -78,14 +82,14 @@ impl SqlStore {
     /// Prepares every SQL text that the store can run, so that one that does not fit the schema shows here and not in a turn.
     pub async fn check_statements(&self) -> Result<usize, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(rows::failed)?;
-        let logs = [1, 3].map(sql::append_log);
+        let logs = [sql::append_log(1), sql::append_log(3), sql::interested(3), sql::foreign_reads(3)];
         for text in sql::ALL {
             connection.prepare(text.into_sql_str()).await.map_err(rows::failed)?;
         }
         for text in logs {
             connection.prepare(AssertSqlSafe(text).into_sql_str()).await.map_err(rows::failed)?;
         }
-        Ok(sql::ALL.len() + 2)
+        Ok(sql::ALL.len() + 4)
     }
 
     /// Deletes deliveries, events and effects that ended before this, except effects whose receipt a later one needs.
@@ -174,6 +178,34 @@ impl Store for SqlStore {
 
     async fn commit(&self, commit: &Commit) -> Result<(), StoreError> {
         turn::commit(self, commit).await
+    }
+
+    async fn interested(&self, states: &[StateKey], but: &PullKey) -> Result<Vec<(PullKey, Interest)>, StoreError> {
+        beside::interested(self, states, but).await
+    }
+
+    async fn open_pulls(&self, repo: &RepoKey) -> Result<Vec<Pull>, StoreError> {
+        turn::open_pulls(self, repo).await
+    }
+
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError> {
+        beside::put_reads(self, read, known, reads).await
+    }
+
+    async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError> {
+        beside::branches_read(self).await
+    }
+
+    async fn reads_moved(&self, repo: &RepoRef, pushed: Option<&str>) -> Result<(), StoreError> {
+        beside::reads_moved(self, repo, pushed).await
+    }
+
+    async fn forget_reads(&self, repo: &RepoKey) -> Result<(), StoreError> {
+        beside::forget_reads(self, repo).await
+    }
+
+    async fn foreign_reads(&self, states: &[StateKey], but: &RepoKey) -> Result<Vec<ForeignRead>, StoreError> {
+        beside::foreign_reads(self, states, but).await
     }
 
     async fn pulls(&self) -> Result<Vec<Pull>, StoreError> {

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::domain::ids::PullKey;
+use crate::domain::ids::{PullKey, RepoKey};
 use crate::ports::store::StoreError;
 
 /// The version of every document that this program writes. A row with a higher one was written by a newer program.
@@ -45,6 +45,14 @@ where
 /// The column `pull`.
 pub(super) fn pull(row: &AnyRow) -> Result<PullKey, StoreError> {
     get::<String>(row, "pull")?.parse().map_err(StoreError::Broken)
+}
+
+/// The column `repo`, `forge:id`.
+pub(super) fn repo(row: &AnyRow) -> Result<RepoKey, StoreError> {
+    let text: String = get(row, "repo")?;
+    let broken = || StoreError::Broken(format!("`{text}` is no repository's key (forge:id)"));
+    let (forge, id) = text.rsplit_once(':').ok_or_else(broken)?;
+    Ok(RepoKey { forge: forge.to_owned(), id: id.parse().map_err(|_| broken())? })
 }
 
 /// Text that both engines take: PostgreSQL has no NUL in text.

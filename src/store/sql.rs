@@ -57,10 +57,24 @@ statements! {
         SELECT not_before FROM effects WHERE state = 'open' AND not_before > $1) AS w";
 
     LOAD_PULL = "SELECT version, format, document FROM pulls WHERE pull = $1";
-    ADD_PULL = "INSERT INTO pulls (pull, name, version, format, document, created, changed) \
-        VALUES ($1, $2, 1, $3, $4, $5, $5) ON CONFLICT (pull) DO NOTHING";
-    SAVE_PULL = "UPDATE pulls SET name = $3, version = version + 1, format = $4, document = $5, changed = $6 \
-        WHERE pull = $1 AND version = $2";
+    ADD_PULL = "INSERT INTO pulls (pull, name, version, format, document, created, changed, is_open, repo) \
+        VALUES ($1, $2, 1, $3, $4, $5, $5, $6, $7) ON CONFLICT (pull) DO NOTHING";
+    SAVE_PULL = "UPDATE pulls SET name = $3, version = version + 1, format = $4, document = $5, changed = $6, \
+        is_open = $7, repo = $8 WHERE pull = $1 AND version = $2";
+    OPEN_PULLS = "SELECT format, document FROM pulls WHERE repo = $1 AND is_open = 1 ORDER BY created DESC, pull DESC";
+    CLEAR_INTERESTS = "DELETE FROM interests WHERE pull = $1";
+    ADD_INTEREST = "INSERT INTO interests (pull, state, root, role, format, document) VALUES ($1, $2, $3, $4, $5, $6)";
+    BRANCHES_READ = "SELECT repo, name, branch, tip, looked FROM branches_read ORDER BY repo";
+    PUT_BRANCH_READ = "INSERT INTO branches_read (repo, name, branch, tip, looked) VALUES ($1, $2, $3, $4, $5) \
+        ON CONFLICT (repo) DO UPDATE SET name = excluded.name, branch = excluded.branch, tip = excluded.tip, \
+        looked = CASE WHEN branches_read.looked = $6 THEN excluded.looked ELSE branches_read.looked END";
+    READS_MOVED = "INSERT INTO branches_read (repo, name, looked) VALUES ($1, $2, 0) \
+        ON CONFLICT (repo) DO UPDATE SET name = excluded.name, \
+        looked = CASE WHEN branches_read.branch IS NOT NULL AND branches_read.branch <> $3 THEN branches_read.looked \
+        WHEN $3 = '' THEN branches_read.looked WHEN branches_read.looked > 0 THEN 0 ELSE branches_read.looked - 1 END";
+    FORGET_BRANCH_READ = "DELETE FROM branches_read WHERE repo = $1";
+    CLEAR_READS = "DELETE FROM outside_reads WHERE repo = $1";
+    ADD_READ = "INSERT INTO outside_reads (repo, place, state, format, document) VALUES ($1, $2, $3, $4, $5)";
     PULLS = "SELECT format, document FROM pulls ORDER BY created DESC, pull DESC";
     LOAD_LOCKS = "SELECT version, format, document FROM repo_locks WHERE repo = $1";
     ADD_LOCKS = "INSERT INTO repo_locks (repo, version, format, document) VALUES ($1, 1, $2, $3) \
@@ -103,4 +117,25 @@ pub(super) fn append_log(rows: usize) -> String {
     let tuples: Vec<String> =
         (0..rows).map(|row| format!("($1, ${}, ${}, ${})", row * 3 + 2, row * 3 + 3, row * 3 + 4)).collect();
     format!("INSERT INTO job_log (job, seq, step, line) VALUES {} ON CONFLICT (job, seq) DO NOTHING", tuples.join(", "))
+}
+
+/// What open pulls other than `$1` have to do with any of so many states.
+pub(super) fn interested(states: usize) -> String {
+    format!(
+        "SELECT pull, format, document FROM interests WHERE pull <> $1 AND state IN ({}) ORDER BY pull, state, root, role",
+        places(2, states)
+    )
+}
+
+/// Reads of any of so many states by other repositories than `$1`.
+pub(super) fn foreign_reads(states: usize) -> String {
+    format!(
+        "SELECT r.repo, b.name, r.format, r.document FROM outside_reads r JOIN branches_read b ON b.repo = r.repo \
+        WHERE r.repo <> $1 AND r.state IN ({}) ORDER BY r.repo, r.place",
+        places(2, states)
+    )
+}
+
+fn places(from: usize, count: usize) -> String {
+    (from..from + count).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ")
 }

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use sqlx::any::AnyRow;
 
-use super::{SqlStore, Write, effects, events, jobs, rows, sql, take_places};
+use super::{SqlStore, Write, beside, effects, events, jobs, rows, sql, take_places};
 use crate::domain::ids::{PullKey, RepoKey, Timestamp};
 use crate::domain::lock::LockTable;
 use crate::domain::pull::Pull;
@@ -34,6 +34,12 @@ pub(super) async fn pulls(store: &SqlStore) -> Result<Vec<Pull>, StoreError> {
     found.iter().map(|row| rows::read(row, "document")).collect()
 }
 
+pub(super) async fn open_pulls(store: &SqlStore, repo: &RepoKey) -> Result<Vec<Pull>, StoreError> {
+    let found =
+        sqlx::query(sql::OPEN_PULLS).bind(repo.to_string()).fetch_all(&store.pool).await.map_err(rows::failed)?;
+    found.iter().map(|row| rows::read(row, "document")).collect()
+}
+
 pub(super) async fn ledger(store: &SqlStore, pull: &PullKey) -> Result<Vec<(Timestamp, String)>, StoreError> {
     let found = sqlx::query(sql::LEDGER).bind(pull.to_string()).fetch_all(&store.pool).await.map_err(rows::failed)?;
     found.iter().map(|row| Ok((Timestamp(rows::get(row, "written")?), rows::get(row, "line")?))).collect()
@@ -50,6 +56,7 @@ pub(super) async fn commit(store: &SqlStore, commit: &Commit) -> Result<(), Stor
         jobs::add(&mut write, &commit.pull.key, job, commit.at).await?;
     }
     add_ledger(&mut write, commit).await?;
+    beside::save_interests(&mut write, commit).await?;
     events::add(&mut write, &commit.events, commit.at).await?;
     effects::put(&mut write, &commit.pull.key, &commit.effects, commit.at).await?;
     write.commit().await
@@ -68,6 +75,8 @@ async fn save_pull(write: &mut Write<'_>, commit: &Commit) -> Result<(), StoreEr
         .bind(rows::FORMAT)
         .bind(document)
         .bind(commit.at.0)
+        .bind(i64::from(commit.pull.seen.is_none() || commit.pull.is_open()))
+        .bind(commit.pull.key.repo.to_string())
         .execute(&mut *write.transaction)
         .await
         .map_err(rows::failed)?;

@@ -115,6 +115,19 @@ pub(super) async fn put_secrets(
     Ok(StatusCode::NO_CONTENT)
 }
 
+pub(super) async fn inputs(State(app): State<Arc<App>>, job: Authorized) -> Result<Vec<u8>, Refused> {
+    Ok(reports::inputs(&app, &job.0).await?)
+}
+
+pub(super) async fn put_inputs(
+    State(app): State<Arc<App>>,
+    job: Authorized,
+    body: Bytes,
+) -> Result<StatusCode, Refused> {
+    reports::keep(&app, &job.0, Upload::Inputs, &body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 #[derive(Deserialize)]
 pub(super) struct Lines {
     lines: Vec<JobLine>,

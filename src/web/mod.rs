@@ -33,6 +33,7 @@ pub fn router(app: Arc<App>, webhook_bytes: usize, setup: Option<Arc<Setup>>) ->
         .route("/jobs/{id}/plan", get(jobs::saved_plan).put(jobs::put_plan))
         .route("/jobs/{id}/plan.json", put(jobs::put_plan_json))
         .route("/jobs/{id}/secrets", put(jobs::put_secrets))
+        .route("/jobs/{id}/inputs", get(jobs::inputs).put(jobs::put_inputs))
         .route("/jobs/{id}/errored-state", put(jobs::put_errored_state))
         .route("/jobs/{id}/lines", post(jobs::lines))
         .route("/jobs/{id}/result", post(jobs::result))

@@ -15,7 +15,7 @@ use crate::domain::ids::{JobId, PullKey, RepoKey, RolloutId};
 use crate::domain::job::ResourceStage;
 use crate::domain::pull::Pull;
 use crate::domain::report;
-use crate::domain::rollout::{ApplyRun, PlanRun, Rollout, RootRun, StepState};
+use crate::domain::rollout::{ApplyRun, Hold, PlanRun, Rollout, RootRun, StepState};
 
 #[derive(Deserialize)]
 pub(super) struct Key {
@@ -239,6 +239,7 @@ fn state_of(run: &RootRun) -> (&'static str, Option<JobId>, String) {
             ("planned", Some(planned.job.clone()), String::new())
         }
         (_, PlanRun::Done(planned)) => ("no changes", Some(planned.job.clone()), String::new()),
+        (_, PlanRun::Blocked(blocker)) if blocker.how != Hold::Lock => ("state not saved", None, String::new()),
         (_, PlanRun::Blocked(_)) => ("locked", None, String::new()),
         (_, PlanRun::Unread) => ("unchanged", None, String::new()),
         (_, PlanRun::AwaitsSource(_)) => ("waits", None, String::new()),

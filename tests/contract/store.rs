@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+mod beside;
 mod jobs;
 mod kept;
 mod outbox;
 
+pub use beside::*;
 pub use jobs::*;
 pub use kept::*;
 pub use outbox::*;
@@ -16,7 +18,7 @@ use tidegate::domain::effect::{Act, Effect, Reaction};
 use tidegate::domain::event::Event;
 use tidegate::domain::ids::{JobId, Login, PullKey, RepoKey, RootKey, Sha, StateKey, Timestamp};
 use tidegate::domain::job::{JobSpec, Phase, StateLock, VERSION};
-use tidegate::domain::lock::{Cause, Holder, Lock, LockTable};
+use tidegate::domain::lock::{Cause, Holder, Lock, LockTable, Unsaved};
 use tidegate::domain::pull::Pull;
 use tidegate::ports::store::{Accepted, Commit, Next, Pending, Queued, Received, Store, StoreError};
 use tidegate::store::SqlStore;
@@ -31,6 +33,8 @@ macro_rules! store_contract {
             keeps_lanes_apart, replaces_what_is_not_done, reopens_what_is_done, keeps_a_receipt_for_newer_content,
             skips_what_is_done_already, waits_as_told, never_waits_longer_for_each_edit, gives_a_job_to_one_process,
             ends_a_job_once, keeps_logs_once, keeps_binaries, keeps_the_ledger, sweeps_what_is_over,
+            finds_pulls_by_the_states_they_have_to_do_with, finds_open_pulls_of_a_repository,
+            finds_readers_in_other_repositories, looks_again_at_reads_after_a_push,
             keeps_what_the_installation_has, knows_the_newest_delivery_of_a_forge);
     };
     (@ $open:path; $($name:ident),*) => {
@@ -84,6 +88,7 @@ pub fn turn(number: u64, version: i64) -> Commit {
         events: Vec::new(),
         ledger: Vec::new(),
         jobs: Vec::new(),
+        interests: None,
         at: at(100),
     }
 }
@@ -130,7 +135,11 @@ pub(crate) fn spec(id: &str) -> JobSpec {
 fn locks(pull: u64) -> LockTable {
     let holder = Holder { pull, by: Login::new("ann"), since: at(1), cause: Cause::Apply };
     let lock = Lock { root: RootKey::new("a"), holder: Some(holder), queue: vec![9] };
-    LockTable { locks: [(StateKey::new("s3:b/k#default"), lock)].into() }
+    let unsaved = Unsaved { root: RootKey::new("net"), job: "j".into(), pull, since: Timestamp(3) };
+    LockTable {
+        locks: [(StateKey::new("s3:b/k#default"), lock)].into(),
+        unsaved: [(StateKey::new("http:x"), unsaved)].into(),
+    }
 }
 
 pub(crate) async fn put(store: &SqlStore, version: i64, effects: Vec<Effect>) {

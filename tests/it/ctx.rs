@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tempfile::TempDir;
 use tidegate::app::Limits;
 use tidegate::app::engine::Rest;
+use tidegate::domain::outside::CrossRepo;
 use tidegate::forge::github::{GitHubAuth, GitHubConfig};
 use tidegate::ports::clock::SystemClock;
 use tidegate::sandbox::{Comment, Role, Sandbox, SandboxConfig};
@@ -38,6 +39,8 @@ pub struct Ctx {
     /// What jobs get from the next start of the server on.
     pub job_environment: BTreeMap<String, String>,
     decorate: Option<Decorate>,
+    /// What pulls may say of other repositories from the next start of the server on.
+    pub cross_repo: CrossRepo,
     pushed: Mutex<Vec<String>>,
 }
 
@@ -92,6 +95,7 @@ impl Ctx {
             way,
             job_environment: environment,
             decorate,
+            cross_repo: CrossRepo::Off,
             pushed: Mutex::default(),
         };
         let filled: Vec<(String, String)> =
@@ -210,6 +214,7 @@ impl Ctx {
             job_environment: self.job_environment.clone(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
+            cross_repo: self.cross_repo,
             clock: Arc::new(SystemClock),
             decorate: self.decorate.clone(),
         }
@@ -337,10 +342,15 @@ impl Ctx {
         let rollouts = app.store.pulls().await.expect("pulls").into_iter().filter_map(|pull| pull.rollout);
         let job =
             rollouts.flat_map(|rollout| rollout.runs.into_values()).find_map(|run| Some(run.planned()?.job.clone()));
-        let job = job.expect("a planned root");
+        self.put_for_job(&job.expect("a planned root"), what).await
+    }
+
+    /// What the server answers when this job uploads something more.
+    pub async fn put_for_job(&self, job: &tidegate::domain::ids::JobId, what: &str) -> u16 {
+        let app = self.app();
         let request = reqwest::Client::new()
-            .put(format!("{}/{what}", app.url_of_job(&job)))
-            .bearer_auth(app.vault.job_token(&job))
+            .put(format!("{}/{what}", app.url_of_job(job)))
+            .bearer_auth(app.vault.job_token(job))
             .body("other bytes");
         request.send().await.expect("an answer").status().as_u16()
     }
@@ -374,6 +384,17 @@ impl Ctx {
             .flatten()
             .map(|comment| comment.body)
             .collect()
+    }
+
+    /// How often a comment of the pull was edited, as far as the forge has told.
+    pub fn edits(&self, pull: u64) -> usize {
+        let of_pull = |body: &str| {
+            let value: serde_json::Value = serde_json::from_str(body).expect("JSON");
+            value["issue"]["number"].as_u64() == Some(pull)
+        };
+        let all = self.sandbox.hooks().delivered();
+        let edits = all.iter().filter(|told| told.event == "issue_comment" && told.action == "edited");
+        edits.filter(|told| of_pull(&told.body)).count()
     }
 
     /// The notes of a pull: never more than one.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod backend;
 #[path = "../contract/store.rs"]
 mod contract;
 mod ctx;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tidegate::domain::ids::RootKey;
-use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLock, VERSION};
+use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLeft, StateLock, VERSION};
 
+mod ephemeral;
 mod executor;
 mod packages;
 mod registry;
+mod releases;
 mod server;
 mod tools;
 
@@ -103,7 +105,7 @@ async fn a_failing_provisioner_is_its_resources_error_and_shows_no_secret() {
         resource \"terraform_data\" \"after\" { depends_on = [terraform_data.bad] }\n";
     let planned = job(states.path(), body, spec(Phase::Plan), None, Trouble::None).await;
     let applied = job(states.path(), body, spec(Phase::Apply), Some(&planned), Trouble::None).await;
-    let Some(JobResult::Failed { failure, resources, errored_state: false }) = &applied.result else {
+    let Some(JobResult::Failed { failure, resources, errored_state: StateLeft::Nothing }) = &applied.result else {
         panic!("{:?}", applied.result)
     };
     let states_of: BTreeMap<&str, ResourceStage> =
@@ -250,9 +252,43 @@ async fn a_state_that_its_backend_does_not_take_is_uploaded_or_left_where_it_is(
             panic!("{:?}", kept.result)
         };
         assert!(resources.iter().all(|resource| resource.state == ResourceStage::Done), "{resources:?}");
-        assert!(failure.detail.contains("state push errored.tfstate"), "{failure:?}");
+        assert_eq!(failure.summary, "Failed to save state", "{failure:?}");
         let uploaded = trouble == Trouble::None;
-        assert_eq!((*errored_state, kept.errored_state.is_some()), (uploaded, uploaded));
+        assert_eq!(kept.errored_state.is_some(), uploaded);
+        match errored_state {
+            StateLeft::Kept => assert!(uploaded),
+            StateLeft::At(path) => {
+                assert!(!uploaded && failure.others[0].contains(path.as_str()), "{failure:?}");
+                assert!(std::fs::read_to_string(path).unwrap().contains("terraform_data"));
+            }
+            StateLeft::Nothing => panic!("{failure:?}"),
+        }
         assert_eq!(nothing_left_in(states.path()), uploaded);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_no_file_takes_is_read_from_the_tools_last_words() {
+    let states = tempfile::tempdir().unwrap();
+    let url = server::forgetful_backend().await;
+    let in_the_way = "resource \"terraform_data\" \"a\" {\n  input = \"left-behind\"\n  provisioner \"local-exec\" { command = \"mkdir errored.tfstate\" }\n}\n";
+    let root = format!(
+        "terraform {{\n  backend \"http\" {{\n    address = \"{url}\"\n    retry_max = 0\n  }}\n}}\n{in_the_way}"
+    );
+    let files = [("envs/dev/main.tf".to_owned(), root)];
+    let plan = World::start(&files, spec(Phase::Plan), None, Trouble::None).await;
+    plan.run(&environment(states.path())).await.expect("the job ends");
+    for trouble in [Trouble::None, Trouble::StateRefused] {
+        let apply = World::start(&files, spec(Phase::Apply), Some(&plan.kept()), trouble).await;
+        apply.run(&environment(states.path())).await.expect("the job ends");
+        let kept = apply.kept();
+        let Some(JobResult::Failed { errored_state, .. }) = &kept.result else { panic!("{:?}", kept.result) };
+        let state = match errored_state {
+            StateLeft::Kept => String::from_utf8(kept.errored_state.clone().unwrap()).unwrap(),
+            StateLeft::At(path) => std::fs::read_to_string(path).unwrap(),
+            StateLeft::Nothing => panic!("{:?}", kept.result),
+        };
+        assert!(state.contains("left-behind") && state.contains("lineage"), "{state}");
+        assert!(!kept.log("apply").contains("left-behind\"},"), "the dump is in no log: {}", kept.log("apply"));
     }
 }

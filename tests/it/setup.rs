@@ -11,6 +11,7 @@ use secrecy::ExposeSecret;
 use tempfile::TempDir;
 use tidegate::app::Limits;
 use tidegate::domain::ids::Timestamp;
+use tidegate::domain::outside::CrossRepo;
 use tidegate::forge::github::GitHubPlace;
 use tidegate::ports::clock::{Clock, SystemClock};
 use tidegate::sandbox::{Role, Sandbox, SandboxConfig};
@@ -129,6 +130,7 @@ impl Stage {
             job_environment: BTreeMap::new(),
             limits: Limits { edit_gap_ms: 1, parallelism: 2, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 1 << 20,
+            cross_repo: CrossRepo::Off,
             clock: self.clock.clone(),
             decorate: None,
         }

@@ -280,6 +280,10 @@ async fn any_name_is_listed_and_read() {
     }
     assert_eq!(listing.entries.len(), 10);
     assert_eq!(listing.entries["ünï/link.tf"].kind, EntryKind::Link);
+    let paths = ["ünï/link.tf", "with space.tf", "loop.tf", "none.tf"].map(str::to_owned);
+    let files = world.source.read_all(&repo(), &head, &paths).await.expect("readable");
+    let found: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    assert_eq!(found, [("with space.tf", b"with space.tf".as_slice()), ("ünï/link.tf", b"with space.tf")]);
     assert_eq!(world.text(&head, "ünï/link.tf").await.as_deref(), Some("with space.tf"));
     assert_eq!(world.text(&head, "loop.tf").await, None);
     assert_eq!(world.text(&head, "empty.tf").await.as_deref(), Some(""));

@@ -1,6 +1,7 @@
 //! Stories: what people do on a pull request, from the first push to the merge, on the sandbox forge with real Terraform. Each
 //! reads like a session; each looks only at what people see, and at the states.
 
+mod abroad;
 mod apply;
 mod buglog;
 mod buglog_comments;
@@ -23,6 +24,8 @@ mod notes;
 mod plan;
 mod report;
 mod restart;
+mod trouble;
+mod unsaved;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.
 pub(crate) const NET: &str = r#"terraform {

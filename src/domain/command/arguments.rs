@@ -64,6 +64,10 @@ pub(super) fn parse(verb: &Verb, rest: &str) -> Result<Command, Trouble> {
                 "discard" => Ok(Command::Discard(given.roots)),
                 "cancel" => Ok(Command::Cancel),
                 "unlock" => Ok(Command::Unlock(given.roots)),
+                "settle" if given.roots.is_empty() => {
+                    Err(Malformed("`settle` names each root by `-d ROOT`.".to_owned()))
+                }
+                "settle" => Ok(Command::Settle(given.roots)),
                 "status" => Ok(Command::Status),
                 _ => Ok(Command::Help),
             }

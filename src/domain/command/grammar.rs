@@ -30,7 +30,7 @@ const fn verb(name: &'static str, usage: &'static str, does: &'static str, flags
     Verb { name, usage, does, flags }
 }
 
-const VERBS: [Verb; 11] = [
+const VERBS: [Verb; 12] = [
     verb(
         "plan",
         "plan [-d ROOT]… [-w WORKSPACE] [-- ARGS]",
@@ -54,6 +54,12 @@ const VERBS: [Verb; 11] = [
     verb("cancel", "cancel", "cancel what is queued", &[]),
     verb("lock", "lock [-d ROOT]… [REASON]", "hold roots until you unlock them or this pull closes", &[Flag::Root]),
     verb("unlock", "unlock [-d ROOT]…", "release what this pull holds", &[Flag::Root]),
+    verb(
+        "settle",
+        "settle -d ROOT…",
+        "say that a state that an apply could not save is pushed, or not needed",
+        &[Flag::Root],
+    ),
     verb("status", "status", "say where things stand", &[]),
     verb("explain", "explain PATH", "say why a root is planned", &[]),
     verb("help", "help", "list the commands", &[]),

@@ -169,13 +169,15 @@ impl Turn<'_> {
         let Some(apply) = &rollout.apply else { return false };
         let states = self.states(&to_apply(rollout, apply));
         let holder = Holder { pull: self.number(), by: apply.by.clone(), since: self.now(), cause: Cause::Apply };
+        // Their plans are about to be dropped: they were made on a state that lacks what is there.
+        let unsaved = states.iter().any(|(state, _)| self.locks.unsaved.contains_key(state));
         match self.locks.take(&states, &holder) {
-            Ok(locks) => {
+            Ok(locks) if !unsaved => {
                 self.locks = locks;
                 self.pull.touched.extend(states.into_iter().map(|(state, _)| state));
                 true
             }
-            Err(_) => {
+            _ => {
                 if let Some(rollout) = &mut self.pull.rollout {
                     rollout.apply = None;
                 }

@@ -85,7 +85,7 @@ impl Turn<'_> {
             return Answer::Refused(reply::no_write_access(&comment.by));
         }
         let open = self.pull.is_open();
-        if !open && !matches!(command, Command::Unlock(_) | Command::Help | Command::Status) {
+        if !open && !matches!(command, Command::Unlock(_) | Command::Settle(_) | Command::Help | Command::Status) {
             return Answer::Refused(reply::not_open(self.pull.seen.as_ref().map(|seen| seen.state)));
         }
         match command {
@@ -99,6 +99,10 @@ impl Turn<'_> {
             Command::Cancel => self.cancel(&comment.by),
             Command::Lock { roots, reason } => self.lock(roots, reason, &comment.by),
             Command::Unlock(roots) => self.unlock(roots, &comment.by),
+            Command::Settle(roots) => match self.settle(roots, comment) {
+                Ok(said) => Answer::Said(said),
+                Err(refusal) => Answer::Refused(refusal),
+            },
             Command::Status => Answer::Said(self.status()),
             Command::Explain(path) => Answer::Said(reply::explain(self.pull.rollout.as_ref(), path)),
             Command::Help => Answer::Said(reply::help()),
@@ -137,6 +141,21 @@ impl Turn<'_> {
             Ok(named) => named,
             Err(refusal) => return Answer::Refused(refusal),
         };
+        for root in &named {
+            if let Some(run) = self.run_mut(root) {
+                run.args = args.to_vec();
+                // What somebody names is planned, whatever it reads.
+                if !run.reasons.contains(&Reason::Asked) {
+                    run.reasons.push(Reason::Asked);
+                }
+            }
+        }
+        self.plan_roots(&named);
+        Answer::Done
+    }
+
+    /// Plans these roots again, whatever became of their last plan or apply.
+    pub(super) fn plan_roots(&mut self, named: &[RootKey]) {
         if let Some(rollout) = &mut self.pull.rollout {
             rollout.reach = None;
             if rollout.apply.as_ref().is_some_and(|apply| apply.stage != ApplyStage::Done) {
@@ -144,25 +163,18 @@ impl Turn<'_> {
             }
         }
         for root in named {
-            if let Some(run) = self.run_mut(&root) {
-                run.args = args.to_vec();
-                // What somebody names is planned, whatever it reads.
-                if !run.reasons.contains(&Reason::Asked) {
-                    run.reasons.push(Reason::Asked);
-                }
+            if let Some(run) = self.run_mut(root) {
+                run.apply = ApplyRun::None;
                 if let PlanRun::Running { job, .. } = &run.plan {
                     let job = job.clone();
                     run.plan = PlanRun::Queued;
+                    run.again = None;
                     self.act(format!("cancel:{job}"), Act::CancelJob { job });
                 } else {
                     run.queue_again();
                 }
-                if let Some(run) = self.run_mut(&root) {
-                    run.apply = ApplyRun::None;
-                }
             }
         }
-        Answer::Done
     }
 
     fn status(&self) -> String {
@@ -174,7 +186,12 @@ impl Turn<'_> {
             .filter(|lock| lock.holder.as_ref().is_some_and(|holder| holder.pull == self.number()))
             .map(|lock| &lock.root)
             .collect();
-        reply::status(&self.pull, &waves, &held)
+        let mut said = reply::status(&self.pull, &waves, &held);
+        let unsaved = self.unsaved_here();
+        if !unsaved.is_empty() {
+            said = format!("{said}\n{}", reply::unsaved_states(&unsaved));
+        }
+        said
     }
 
     fn select_or_all(&self, roots: &[String]) -> Result<Vec<RootKey>, String> {
@@ -227,7 +244,7 @@ impl Turn<'_> {
     }
 
     /// A root that a job applies right now, for this pull.
-    fn applying_root(&self) -> Option<RootKey> {
+    pub(super) fn applying_root(&self) -> Option<RootKey> {
         self.pull
             .rollout
             .iter()

@@ -22,6 +22,7 @@ impl Turn<'_> {
             }
         }
         self.close_checks(state);
+        self.tell_merge(state);
         self.free();
     }
 

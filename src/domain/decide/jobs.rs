@@ -2,9 +2,10 @@
 //! any other job changes nothing, so a late, doubled or superseded one does no harm.
 
 use super::Turn;
-use crate::domain::event::{Event, Outcome};
-use crate::domain::ids::{JobId, PullKey, RootKey, StateKey};
-use crate::domain::job::{Failure, ResourceState};
+use crate::domain::event::Outcome;
+use crate::domain::ids::{JobId, RootKey, StateKey};
+use crate::domain::job::{Failure, ResourceState, StateLeft};
+use crate::domain::neighbour::{Mover, MovingPull};
 use crate::domain::pull::AppliedDigest;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Planned, Rollout, RootRun, Step, StepState};
 
@@ -19,7 +20,7 @@ const AFTER_A_LOST_APPLY: &str = "Nobody heard how far the apply came, and it is
 const AFTER_LOST_PLANS: &str = "It was tried once more by itself, and lost again. The command plan tries anew.";
 
 /// What a job is to a run.
-enum Role {
+pub(super) enum Role {
     Plan,
     Apply,
 }
@@ -82,6 +83,8 @@ impl Turn<'_> {
     fn apply_ended(&mut self, root: &RootKey, job: &JobId, outcome: &Outcome) {
         let now = self.now();
         let by_wave = self.applied_digest(job, root);
+        let sent: Vec<StateKey> =
+            self.locks.unsaved.iter().filter(|(_, one)| one.job == *job).map(|(state, _)| state.clone()).collect();
         let Some((rollout, root, _)) = self.find(job) else { return };
         let Some(run) = rollout.runs.get_mut(&root) else { return };
         let ApplyRun::Running { since, resources: known, .. } = run.apply.clone() else { return };
@@ -92,56 +95,37 @@ impl Turn<'_> {
                 changed = false;
                 plan_again(run)
             }
-            Outcome::Failed { failure, resources, .. } => ApplyRun::Failed {
+            Outcome::Failed { failure, resources, errored_state } => ApplyRun::Failed {
                 job: job.clone(),
                 failure: failure.clone(),
                 resources: if resources.is_empty() { known } else { resources.clone() },
                 at: now,
+                left: errored_state.clone(),
             },
             other => {
                 changed = !matches!(other, Outcome::Canceled);
-                ApplyRun::Failed { job: job.clone(), failure: failure_of(other, "apply"), resources: known, at: now }
+                let failure = failure_of(other, "apply");
+                // It may have sent the state before it was lost.
+                let left = if sent.contains(&run.state) { StateLeft::Kept } else { StateLeft::Nothing };
+                ApplyRun::Failed { job: job.clone(), failure, resources: known, at: now, left }
             }
         };
-        let state = run.state.clone();
+        let (state, root) = (run.state.clone(), run.root.clone());
+        let outputs = run.planned().map(|planned| planned.plan.outputs.iter().map(|it| it.name.clone()).collect());
+        let failed = matches!(run.apply, ApplyRun::Failed { .. });
+        let by = rollout.apply.as_ref().map(|apply| apply.by.clone());
+        if matches!(outcome, Outcome::Failed { errored_state, .. } if *errored_state != StateLeft::Nothing) {
+            self.leave_unsaved(&state, &root, job);
+        }
         if changed {
-            self.tell_neighbours(&state);
+            let by = by.unwrap_or_else(|| "nobody".into());
+            let pull = Some(MovingPull { repo: None, number: self.number(), by, root });
+            self.tell_moved(&state, Some(&Mover { pull, outputs, failed, at: now }));
         }
         if let Some(digest) = by_wave.filter(|_| changed)
             && !self.pull.applied.iter().any(|applied| applied.digest == digest.digest)
         {
             self.pull.applied.push(digest);
-        }
-    }
-
-    /// Another pull applied this state. What was planned on it, or on its outputs, is planned again, unless it is being
-    /// applied itself; the same plan keeps its digest and its approval.
-    pub(super) fn state_moved(&mut self, state: &StateKey) {
-        if self.is_applying() {
-            return;
-        }
-        let Some(rollout) = &mut self.pull.rollout else { return };
-        let touched = |run: &&mut RootRun| run.state == *state || run.reads.contains(state);
-        let mut moved = false;
-        for run in rollout.runs.values_mut().filter(touched).filter(|run| !run.is_applied()) {
-            if let PlanRun::Done(planned) = &run.plan {
-                run.previous = Some(planned.clone());
-            } else if !matches!(run.plan, PlanRun::Failed { .. }) {
-                continue;
-            }
-            run.plan = PlanRun::Queued;
-            moved = true;
-        }
-        if moved {
-            rollout.reach = None;
-        }
-    }
-
-    /// Tells the other open pulls that this state moved.
-    fn tell_neighbours(&mut self, state: &StateKey) {
-        for number in &self.facts.neighbours {
-            let key = PullKey { repo: self.pull.key.repo.clone(), number: *number };
-            self.events.push((key, Event::StateMoved { state: state.clone(), by: self.pull.key.number }));
         }
     }
 
@@ -158,7 +142,7 @@ impl Turn<'_> {
     }
 
     /// The run that waits for this job, in the current rollout or in one whose apply still runs.
-    fn find(&mut self, job: &JobId) -> Option<(&mut Rollout, RootKey, Role)> {
+    pub(super) fn find(&mut self, job: &JobId) -> Option<(&mut Rollout, RootKey, Role)> {
         let rollouts = self.pull.rollout.iter_mut().chain(self.pull.retired.iter_mut());
         for rollout in rollouts {
             let found = rollout.runs.values().find_map(|run| match (&run.plan, &run.apply) {

@@ -4,9 +4,10 @@
 use super::Turn;
 use crate::domain::approval::{Permission, Review};
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState};
-use crate::domain::event::{Event, Inspection, Reading};
+use crate::domain::event::{Event, InspectedRoot, Inspection, Reading};
 use crate::domain::ids::{RolloutId, Sha};
-use crate::domain::pull::{PullState, Seen};
+use crate::domain::neighbour::Because;
+use crate::domain::pull::{Merge, PullState, Seen};
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Refusal, Rollout, RootRun, Stage};
 
 impl Turn<'_> {
@@ -197,7 +198,12 @@ impl Turn<'_> {
         let mut old = std::mem::take(&mut rollout.runs);
         let keep = |run: &RootRun| rollout.config == inspection.config || matches!(run.apply, ApplyRun::Applied { .. });
         for root in &inspection.roots {
-            let kept = old.remove(&root.root).filter(|run| {
+            let before = old.remove(&root.root);
+            let again =
+                before.as_ref().filter(|run| run.planned().is_some() || run.previous.is_some()).and_then(|_| {
+                    (rollout.base != inspection.base).then(|| moved_base(&self.pull.merges, rollout, inspection, root))
+                });
+            let kept = before.filter(|run| {
                 run.source == root.source && run.settings == root.settings && run.state == root.state && keep(run)
             });
             let run = kept.unwrap_or_else(|| RootRun {
@@ -216,8 +222,11 @@ impl Turn<'_> {
                 previous: None,
                 lost: 0,
                 basis: Vec::new(),
+                uses: root.uses.clone(),
+                again,
             });
-            let mut run = RootRun { reasons: root.reasons.clone(), reads: root.reads.clone(), ..run };
+            let (reasons, reads, uses) = (root.reasons.clone(), root.reads.clone(), root.uses.clone());
+            let mut run = RootRun { reasons, reads, uses, ..run };
             // It may be here for another reason now.
             if run.plan == PlanRun::Unread {
                 run.queue_again();
@@ -257,6 +266,13 @@ impl Turn<'_> {
     pub(super) fn is_applying(&self) -> bool {
         self.pull.rollout.as_ref().is_some_and(super::apply::is_busy)
     }
+}
+
+/// The base moved under a root: by the newest merge of a pull that has to do with its state, as far as we have heard.
+fn moved_base(merges: &[Merge], rollout: &Rollout, inspection: &Inspection, root: &InspectedRoot) -> Because {
+    let of = |merge: &&Merge| merge.base_ref == rollout.base_ref && merge.states.contains(&root.state);
+    let merged = merges.iter().rev().find(of).cloned();
+    Because::BaseMoved { branch: rollout.base_ref.clone(), tip: inspection.base.clone(), merged }
 }
 
 fn is_waiting(apply: &Apply) -> bool {

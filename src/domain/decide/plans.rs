@@ -1,15 +1,16 @@
 //! From queued plans to jobs, and from ended plans to what they mean together: who is planned again
 //! after whom, and what the change reaches. It applies nothing.
 
-use super::{Turn, basis};
+use super::{Facts, Turn, basis};
 use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
 use crate::domain::ids::{JobId, RootKey, StateKey};
 use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
+use crate::domain::outside::{Outside, outside};
 use crate::domain::plan::Plan;
 use crate::domain::reach::{Reach, blast, resources};
-use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, Rollout, RootRun, Stage};
+use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, Rollout, RootRun, Stage};
 
 impl Turn<'_> {
     /// Everything that follows from the state, until nothing more does.
@@ -17,6 +18,7 @@ impl Turn<'_> {
         if !self.pull.is_open() {
             return;
         }
+        self.drop_plans_on_unsaved();
         self.plan_outdated_again();
         self.start_plans();
         self.read_together();
@@ -114,18 +116,29 @@ impl Turn<'_> {
         if applying.into_iter().any(|run| run.state == state && matches!(run.apply, ApplyRun::Running { .. })) {
             return true;
         }
+        if let Some(blocker) = self.unsaved_in_the_way(&state) {
+            if let Some(run) = self.run_mut(root) {
+                run.plan = PlanRun::Blocked(blocker);
+            }
+            return true;
+        }
         let blocked = if draft { Vec::new() } else { self.locks.blocked(number, std::slice::from_ref(&state)) };
         let Some(first) = blocked.first() else { return false };
         self.locks = self.locks.join(number, &[(state, name)]);
         let blocker = match &first.holder {
-            Some(holder) => {
-                Blocker { pull: holder.pull, by: holder.by.clone(), since: holder.since, ahead: first.ahead.clone() }
-            }
+            Some(holder) => Blocker {
+                pull: holder.pull,
+                by: holder.by.clone(),
+                since: holder.since,
+                ahead: first.ahead.clone(),
+                how: Hold::Lock,
+            },
             None => Blocker {
                 pull: first.ahead.first().copied().unwrap_or_default(),
                 by: "the line".into(),
                 since: self.now(),
                 ahead: first.ahead.iter().skip(1).copied().collect(),
+                how: Hold::Lock,
             },
         };
         if let Some(run) = self.run_mut(root) {
@@ -222,6 +235,7 @@ impl Turn<'_> {
                 changed,
                 downstream: blast(estate, &rollout.config, &plans),
                 resources: resources(estate, &plans),
+                outside: beyond(rollout, facts),
             });
         }
     }
@@ -248,6 +262,13 @@ impl Turn<'_> {
     pub(super) fn run_mut(&mut self, root: &RootKey) -> Option<&mut RootRun> {
         self.pull.rollout.as_mut()?.runs.get_mut(root)
     }
+}
+
+/// The readers in other repositories.
+fn beyond(rollout: &Rollout, facts: &Facts) -> Option<Outside> {
+    let runs = rollout.runs.values();
+    let plans: Vec<_> = runs.filter_map(|run| Some((&run.root, &run.state, &run.planned()?.plan))).collect();
+    outside(&plans, &facts.foreign, facts.server.cross_repo)
 }
 
 /// The next job's id: valid as a Kubernetes name, and the same whenever the same turn is decided again.

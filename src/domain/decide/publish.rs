@@ -7,7 +7,7 @@ use crate::domain::config::MergePolicy;
 use crate::domain::effect::{Act, CheckName, CheckReport, CheckState, Effect};
 use crate::domain::ids::{PullKey, Timestamp};
 use crate::domain::note::{self, Context};
-use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, PlanRun, Rollout, Stage, Standing, WaveState};
+use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, Hold, PlanRun, Rollout, Stage, Standing, WaveState};
 
 /// A hidden comment by which one of our comments is found again; the same for the same slot, and in no other comment.
 pub(super) fn marker(pull: &PullKey, slot: &str) -> String {
@@ -154,6 +154,9 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     }
     if failed > 0 {
         return (CheckState::Failure, format!("{} failed to plan", roots(failed)));
+    }
+    if let Some((run, _)) = blocked.filter(|(_, blocker)| blocker.how != Hold::Lock) {
+        return (CheckState::Pending, format!("The state of {} is not saved", run.root));
     }
     if let Some((run, blocker)) = blocked {
         return (CheckState::Pending, format!("{} waits for #{}", run.root, blocker.pull));

@@ -120,7 +120,8 @@ impl World {
             locks: self.locks.clone(),
             fresh: comment.then(|| self.seen.clone()),
             permission: comment.then_some(Permission::Write),
-            neighbours: vec![2],
+            interested: Vec::new(),
+            foreign: Vec::new(),
             base_tip: None,
             teams: std::collections::BTreeMap::new(),
             reviews: None,
@@ -131,6 +132,7 @@ impl World {
                 comment_limit: 65_536,
                 edit_gap_ms: 1,
                 parallelism: 4,
+                cross_repo: crate::domain::outside::CrossRepo::Counts,
             },
         }
     }
@@ -224,6 +226,7 @@ impl World {
             settings: crate::domain::config::RootSettings::default(),
             state: StateKey::new(name),
             reads: reads.iter().map(|read| StateKey::new(*read)).collect(),
+            uses: Vec::new(),
             // The head decides what `a` is; the base only what `b` is.
             source: if name == "a" { head.as_str().to_owned() } else { base.as_str().to_owned() },
             closure: vec![name.to_owned()],
@@ -275,7 +278,7 @@ impl World {
             Step::JobFails(at) => self.end(*at, |_| Outcome::Failed {
                 failure: Failure { summary: "no".to_owned(), ..Failure::default() },
                 resources: Vec::new(),
-                errored_state: false,
+                errored_state: crate::domain::job::StateLeft::Nothing,
             }),
             Step::JobIsStale(at) => self.end(*at, |_| Outcome::Stale(Failure::default())),
             Step::JobIsLost(at) => self.end(*at, |_| Outcome::Lost("gone".to_owned())),
@@ -371,7 +374,7 @@ fn planned(job: &JobId, source: &str, variant: u8, now: i64) -> Planned {
             tool_version: "1".to_owned(),
             changes: if changes { vec![update] } else { Vec::new() },
             outputs: if changes { vec![output] } else { Vec::new() },
-            drift: Vec::new(),
+            ..Plan::default()
         },
         digest: Digest::from_hex(&text),
         tool: Tool { kind: crate::domain::config::ToolKind::Terraform, version: "1".to_owned() },

@@ -110,6 +110,7 @@ pub(super) fn link(estate: &mut Estate, reader: usize, reads: Vec<Read>, index: 
                 reader: estate.roots[reader].key.clone(),
                 block: read.block.clone(),
                 state: place.key(),
+                outputs: read.outputs.clone(),
             }),
             [own] if *own == reader => {}
             [source] => estate.edges.push(Edge {

@@ -5,11 +5,13 @@ use super::boxes::{dies, failure_text};
 use super::headline::plan_numbers;
 use super::markdown::{alert, code, cut, fence, list, text};
 use super::next::{addresses_dying, is_done};
+use super::unsaved;
 use super::words::{capital, count, milliseconds, person, root, seconds, verb};
 use crate::domain::config::MergePolicy;
 use crate::domain::ids::Digest;
 use crate::domain::job::{ResourceStage, ResourceState};
 use crate::domain::plan::Counts;
+use crate::domain::reply::quoted;
 use crate::domain::rollout::{Apply, ApplyRun, ApplyStage, RootRun, Scope};
 
 /// The most lines of resources; what failed or runs is always among them.
@@ -112,7 +114,8 @@ fn failed(subject: Subject<'_>, apply: &Apply) -> String {
     let broken_names = if broken.is_empty() { names(&runs) } else { names(&broken) };
     let parts = parts.iter().map(|part| format!(" · {part}")).collect::<String>();
     let head = format!("**Wave {} failed** · {broken_names}{parts}", apply.wave);
-    let errors: Vec<String> = broken.iter().filter_map(|run| own_error(run, &subject.context.url)).collect();
+    let error = |run: &&&RootRun| own_error(run, &subject.context.url).into_iter().chain(unsaved::steps(subject, run));
+    let errors: Vec<String> = broken.iter().flat_map(|run| error(&run).collect::<Vec<_>>()).collect();
     join([head, errors.join("\n\n"), progress_lists(&runs), way_out(&broken), footer(subject, apply)])
 }
 
@@ -130,12 +133,16 @@ fn own_error(run: &RootRun, url: &str) -> Option<String> {
 }
 
 fn way_out(broken: &[&RootRun]) -> String {
-    let roots: String = broken.iter().take(3).map(|run| format!(" -d {}", run.root)).collect();
-    let typed = if broken.len() > 3 { "plan".to_owned() } else { format!("plan{roots}") };
+    let open: Vec<&&RootRun> = broken.iter().filter(|run| !unsaved::is_unsaved(run)).collect();
+    let roots: String = open.iter().take(3).map(|run| format!(" -d {}", quoted(&run.root))).collect();
+    let typed = if open.len() > 3 { "plan".to_owned() } else { format!("plan{roots}") };
     let locked = match broken {
         [] => "What is locked stays locked by this pull.".to_owned(),
         _ => format!("{} {} locked by this pull.", names(broken), verb(broken.len(), "stays", "stay")),
     };
+    if open.is_empty() && !broken.is_empty() {
+        return format!("What applied stays applied. {locked}");
+    }
     format!("What applied stays applied. Fix and push, or type {} to plan what is left. {locked}", code(&typed))
 }
 

@@ -3,10 +3,12 @@
 use super::Subject;
 use super::headline::has_failed;
 use super::markdown::{alert, code, cut, fence, list, text};
+use super::two_tools;
+use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
 use crate::domain::job::{Failure, ResourceStage, ResourceState};
 use crate::domain::plan::{Action, Change, Plan};
-use crate::domain::rollout::{ApplyRun, Blocker, PlanRun, RootRun};
+use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, RootRun};
 
 /// Boxes, roots in a box, and names of a root that are shown before "and N more".
 const MOST: usize = 5;
@@ -20,8 +22,11 @@ const DETAIL: usize = 1200;
 /// One box for each failure, the first five.
 pub(super) fn failures(subject: Subject<'_>) -> Option<String> {
     let failed: Vec<&RootRun> = subject.rollout.runs.values().filter(|run| has_failed(run)).collect();
-    let mut blocks: Vec<String> =
-        failed.iter().take(MOST).map(|run| alert("WARNING", &failure_of(run, &subject.context.url))).collect();
+    let boxed = |run: &&RootRun| {
+        let failed = alert("WARNING", &failure_of(run, &subject.context.url));
+        std::iter::once(failed).chain(unsaved::steps(subject, run)).collect::<Vec<_>>().join("\n\n")
+    };
+    let mut blocks: Vec<String> = failed.iter().take(MOST).map(boxed).collect();
     if failed.len() > MOST {
         let more: Vec<String> = failed[MOST..].iter().map(|run| root(&run.root)).collect();
         let failed = verb(more.len(), "failed as well", "failed as well");
@@ -32,7 +37,7 @@ pub(super) fn failures(subject: Subject<'_>) -> Option<String> {
 
 /// What must be said beside the plans: a root that is removed, say.
 pub(super) fn notices(subject: Subject<'_>) -> Option<String> {
-    let notices = &subject.rollout.notices;
+    let notices: Vec<String> = subject.rollout.notices.iter().cloned().chain(two_tools::notices(subject)).collect();
     let shown: Vec<String> = notices.iter().take(MOST).map(|notice| alert("IMPORTANT", notice)).collect();
     let more = notices.len().saturating_sub(MOST);
     let more = (more > 0).then(|| format!("And {more} more of this kind: [run]({}).", subject.context.url));
@@ -183,12 +188,17 @@ pub(super) fn locks(subject: Subject<'_>) -> Option<String> {
             None => groups.push((blocker, vec![run])),
         }
     }
+    let (unsaved, groups): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(blocker, _)| blocker.how != Hold::Lock);
+    let unsaved: Vec<String> =
+        unsaved.iter().map(|(blocker, runs)| alert("CAUTION", &unsaved::held(blocker, runs))).collect();
     let mut lines: Vec<String> = groups.iter().take(MOST).map(|(blocker, runs)| lock(blocker, runs)).collect();
     let more: usize = groups.iter().skip(MOST).map(|(_, runs)| runs.len()).sum();
     if more > 0 {
         lines.push(format!("{} {} locked as well: see the table.", count(more, "more root"), verb(more, "is", "are")));
     }
-    (!lines.is_empty()).then(|| alert("NOTE", &lines.join("\n\n")))
+    let locked = (!lines.is_empty()).then(|| alert("NOTE", &lines.join("\n\n")));
+    let all: Vec<String> = unsaved.into_iter().chain(locked).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 fn lock(blocker: &Blocker, runs: &[&RootRun]) -> String {

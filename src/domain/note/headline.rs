@@ -5,7 +5,7 @@ use super::words::{count, milliseconds, verb};
 use super::{Subject, is_pending};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Counts, Plan};
-use crate::domain::rollout::{ApplyRun, PlanRun, Rollout, RootRun};
+use crate::domain::rollout::{ApplyRun, Hold, PlanRun, Rollout, RootRun};
 
 /// `### 1 delete · 1 replace · 2 update · 2 create`, failures in front.
 pub(super) fn headline(subject: Subject<'_>) -> String {
@@ -23,9 +23,14 @@ pub(super) fn headline(subject: Subject<'_>) -> String {
     if pending == 0 {
         parts.extend(numbers(rollout));
     }
-    let blocked = runs().filter(|run| matches!(run.plan, PlanRun::Blocked(_))).count();
+    let held = |run: &&RootRun, lock: bool| matches!(&run.plan, PlanRun::Blocked(by) if (by.how == Hold::Lock) == lock);
+    let blocked = runs().filter(|run| held(run, true)).count();
     if blocked > 0 {
         parts.push(format!("{} locked by another pull", count(blocked, "root")));
+    }
+    let unsaved = runs().filter(|run| held(run, false)).count();
+    if unsaved > 0 {
+        parts.push(format!("{} not saved", count(unsaved, "state")));
     }
     let dropped = runs().filter(|run| matches!(run.plan, PlanRun::Dropped { .. })).count();
     if dropped > 0 {

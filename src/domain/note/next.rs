@@ -8,7 +8,7 @@ use crate::domain::config::{ApprovalSource, LockMode, MergePolicy};
 use crate::domain::estate::Reason;
 use crate::domain::plan::Change;
 use crate::domain::pull::PullState;
-use crate::domain::rollout::{ApplyRun, PlanRun, RootRun, WaveState};
+use crate::domain::rollout::{ApplyRun, Hold, PlanRun, RootRun, WaveState};
 
 /// What comes next, and the table of commands; `None` while nothing can be typed that helps.
 pub(super) fn next(subject: Subject<'_>) -> Option<String> {
@@ -68,8 +68,15 @@ fn state_of(subject: Subject<'_>, number: usize, state: &WaveState) -> String {
         WaveState::Applying => format!("{gate} is being applied; the comment of the apply follows it."),
         WaveState::Refused(why) => format!("{gate} is refused: {why} Review it as it is now, then approve it."),
         WaveState::Planning => {
-            let locked = subject.rollout.wave(number).any(|run| matches!(run.plan, PlanRun::Blocked(_)));
-            let what = if locked { "is locked by another pull" } else { "has no plan of every root yet" };
+            let held = subject.rollout.wave(number).find_map(|run| match &run.plan {
+                PlanRun::Blocked(blocker) => Some(&blocker.how),
+                _ => None,
+            });
+            let what = match held {
+                Some(Hold::Lock) => "is locked by another pull",
+                Some(Hold::Unsaved(_)) => "waits for a state to be saved",
+                None => "has no plan of every root yet",
+            };
             format!("{gate} {what}.")
         }
         WaveState::Failed => failed(subject).unwrap_or_else(|| format!("{gate} failed.")),

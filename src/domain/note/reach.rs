@@ -1,10 +1,10 @@
 //! The blast radius and the resources downstream, in the forms of the spec, and what could not be read. It walks
 //! nothing: the walk is done.
 
-use super::Subject;
 use super::cut::Budget;
 use super::markdown::{code, details, html, list, text};
 use super::words::{count, root, verb};
+use super::{Subject, beside};
 use crate::domain::estate::Edge;
 use crate::domain::reach::{Class, Downstream, Reach, Reached, ResourceReach, Through};
 use crate::domain::rollout::Rollout;
@@ -21,6 +21,18 @@ const MOST_UNCHANGED: usize = 5;
 /// `**Blast radius:** …`; left out when nothing reads a changed root.
 pub(super) fn radius(subject: Subject<'_>, budget: &Budget) -> Option<String> {
     let reach = subject.rollout.reach.as_ref()?;
+    let here = here(subject, reach, budget);
+    let Some(outside) = &reach.outside else { return here };
+    let alone = || {
+        let changed = count(reach.changed.len(), "root");
+        let verb = verb(reach.changed.len(), "changes", "change");
+        let whose = if reach.changed.len() == 1 { "its" } else { "their" };
+        format!("**Blast radius:** {changed} {verb} ({}), and no other root here reads {whose} state.", names(reach))
+    };
+    Some(format!("{}\n\n{}", here.unwrap_or_else(alone), beside::outside(outside)))
+}
+
+fn here(subject: Subject<'_>, reach: &Reach, budget: &Budget) -> Option<String> {
     if reach.downstream.is_empty() {
         return among_themselves(subject.rollout, reach);
     }

@@ -7,7 +7,7 @@ use super::headline::{has_failed, plan_numbers};
 use super::markdown::{code, code_cell, list, text};
 use super::words::{count, milliseconds};
 use crate::domain::job::ResourceStage;
-use crate::domain::rollout::{ApplyRun, PlanRun, Read, RootRun, WaveState};
+use crate::domain::rollout::{ApplyRun, Hold, PlanRun, Read, RootRun, WaveState};
 
 /// Rows by wave; `None` without roots.
 pub(super) fn table(subject: Subject<'_>, budget: &Budget) -> Option<String> {
@@ -122,6 +122,7 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
         ApplyRun::None => {}
     }
     match &run.plan {
+        PlanRun::Blocked(blocker) if blocker.how != Hold::Lock => "its state is not saved".to_owned(),
         PlanRun::Blocked(blocker) => format!("waits for #{}", blocker.pull),
         PlanRun::Failed { .. } => "failed to plan".to_owned(),
         PlanRun::Dropped { by } => format!("dropped by {}", code_cell(&format!("@{by}"))),
@@ -129,6 +130,8 @@ fn now(subject: Subject<'_>, number: Option<usize>, run: &RootRun) -> String {
             format!("waits for {}, which was never applied", code_cell(&source.to_string()))
         }
         PlanRun::Unread => "reads nothing that changes".to_owned(),
+        PlanRun::Queued if run.again.is_some() => "stale, waits to be planned again".to_owned(),
+        PlanRun::Running { .. } if run.again.is_some() => "stale, being planned again".to_owned(),
         PlanRun::Queued => "waits to be planned".to_owned(),
         PlanRun::Running { .. } => "being planned".to_owned(),
         PlanRun::Done(_) if !run.changes_something() && !run.reads_unknown() => "nothing to apply".to_owned(),

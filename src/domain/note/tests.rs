@@ -2,14 +2,16 @@
 
 use super::markdown::code;
 use super::*;
-use crate::domain::config::LockMode;
+use crate::domain::config::{LockMode, ToolKind};
 use crate::domain::ids::Login;
-use crate::domain::job::{Failure, ReplaceStage, ResourceStage, ResourceState};
+use crate::domain::job::{Failure, ReplaceStage, ResourceStage, ResourceState, StateLeft};
+use crate::domain::plan::trace::Trace;
 use crate::domain::plan::{Action, Counts};
 use crate::domain::reach::Class;
-use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Read, Refusal, Scope};
+use crate::domain::rollout::{ApplyRun, ApplyStage, Blocker, Hold, Read, Refusal, Scope};
 
 mod any;
+mod beside;
 mod report;
 mod world;
 
@@ -140,7 +142,8 @@ fn while_roots_are_still_planned() {
 fn locked_by_another_pull() {
     let mut world = World::new();
     world.wave(&["network", "dns"]).wave(&["app"]);
-    let blocker = Blocker { pull: 41, by: Login::from("sam"), since: Timestamp(33_120_000), ahead: vec![43] };
+    let blocker =
+        Blocker { pull: 41, by: Login::from("sam"), since: Timestamp(33_120_000), ahead: vec![43], how: Hold::Lock };
     world.block("network", &blocker).block("dns", &blocker);
     world.plan("app", vec![action("a.b", Action::Create)]).state(WaveState::Planning).after(2, 1);
     insta::assert_snapshot!(world.note());
@@ -198,16 +201,57 @@ fn the_comment_of_a_failed_apply() {
     let mut world = applying();
     let resources = four(ResourceStage::Failed, ResourceStage::NotApplied);
     let failure = Failure::default();
-    world.apply_run("database", ApplyRun::Failed { job: "j".into(), failure, resources, at: Timestamp(0) });
+    world.apply_run(
+        "database",
+        ApplyRun::Failed { job: "j".into(), failure, resources, at: Timestamp(0), left: StateLeft::Nothing },
+    );
     world.context.waves[1] = WaveState::Failed;
     insta::assert_snapshot!(world.comment(2, Scope::All, ApplyStage::Failed));
     insta::assert_snapshot!("the_note_after_a_failed_apply", world.note());
-    let summary = "The state could not be written; the tool left `errored.tfstate`".to_owned();
-    let failure = Failure { step: "apply".to_owned(), summary, ..Failure::default() };
-    let run = ApplyRun::Failed { job: "j".into(), failure, resources: vec![], at: Timestamp(0) };
+}
+
+#[test]
+fn a_state_that_its_backend_did_not_take() {
+    let mut world = applying();
+    let summary = "Failed to save state".to_owned();
+    let detail = "Error saving state: HTTP error: 500".to_owned();
+    let failure = Failure { step: "apply".to_owned(), summary, detail, ..Failure::default() };
+    let resources = four(ResourceStage::Done, ResourceStage::Done);
+    let left = StateLeft::Kept;
+    let run = ApplyRun::Failed { job: "g-1-7-2-5".into(), failure, resources, at: Timestamp(0), left };
     world.apply_run("database", run);
+    world.context.waves[1] = WaveState::Failed;
+    insta::assert_snapshot!(world.comment(2, Scope::All, ApplyStage::Failed));
+    let at = StateLeft::At("/tmp/tidegate-g-1-7-2-5-x/errored.tfstate".to_owned());
+    let (job, failure) = ("g-1-7-2-5".into(), Failure::default());
+    world.apply_run("database", ApplyRun::Failed { job, failure, resources: vec![], at: Timestamp(0), left: at });
     let comment = world.comment(2, Scope::All, ApplyStage::Failed);
-    assert!(comment.contains("the tool left \\`errored.tfstate\\`"), "{comment}");
+    assert!(comment.contains("1. Fetch `/tmp/tidegate-g-1-7-2-5-x/errored.tfstate` from the machine"), "{comment}");
+}
+
+#[test]
+fn roots_that_both_tools_have_been_at() {
+    let mut world = World::new();
+    world.wave(&["network", "dns", "app"]);
+    for root in ["network", "dns", "app"] {
+        world.plan(root, vec![action("a.b", Action::Create)]);
+    }
+    world.traces("network", ToolKind::Terraform, &[Trace::State, Trace::LockFile]);
+    world.traces("dns", ToolKind::Tofu, &[Trace::LockFile]).traces("app", ToolKind::Tofu, &[Trace::LockFile]);
+    let note = world.state(WaveState::Planning).note();
+    let boxes: Vec<&str> =
+        note.lines().filter(|line| line.contains("was written by") || line.contains("were written by")).collect();
+    insta::assert_snapshot!(boxes.join("\n"));
+}
+
+#[test]
+fn a_root_whose_state_another_pull_could_not_save() {
+    let mut world = World::new();
+    world.wave(&["network", "dns"]);
+    let how = Hold::Unsaved("g-1-41-2-5".into());
+    let blocker = Blocker { pull: 41, by: Login::from(""), since: Timestamp(33_120_000), ahead: vec![], how };
+    world.block("network", &blocker).plan("dns", vec![action("a.b", Action::Create)]).state(WaveState::Planning);
+    insta::assert_snapshot!(world.note());
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn read(json: &[u8], secrets: &Secrets) -> Result<Plan, PlanError> {
         changes: changes(&plan["resource_changes"], secrets)?,
         outputs: outputs(&plan["output_changes"], secrets)?,
         drift: drift(&plan["resource_drift"]),
+        traces: Vec::new(),
     })
 }
 

@@ -24,6 +24,8 @@ pub enum What {
     Hook(Hook),
     /// An error or a warning.
     Diagnostic(Diagnostic),
+    /// The whole state, which the tool could save neither to its backend nor to a file: these words are all that is left of it.
+    StateDump(String),
     /// All else.
     Other,
 }
@@ -68,6 +70,9 @@ impl Line {
         let what = match json.get("type").and_then(Value::as_str).unwrap_or_default() {
             "version" => version(&json).map(What::Version),
             "diagnostic" => json.get("diagnostic").and_then(Diagnostic::from_json).map(What::Diagnostic),
+            "log" => {
+                json.get("state").filter(|state| state.is_object()).map(|state| What::StateDump(state.to_string()))
+            }
             "apply_start" => hook(&json, Verb::Start).map(What::Hook),
             "apply_progress" => hook(&json, Verb::Progress).map(What::Hook),
             "apply_complete" => hook(&json, Verb::Complete).map(What::Hook),

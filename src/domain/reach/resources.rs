@@ -31,7 +31,7 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
         }
     }
     let wave_of = waves(estate, plans);
-    let order = |reach: &ResourceReach| (rank(reach.action), wave_of.get(&reach.root).copied());
+    let order = |reach: &ResourceReach| (reach.action.rank(), wave_of.get(&reach.root).copied());
     found.sort_by(|a, b| (order(a), &a.root, &a.address).cmp(&(order(b), &b.root, &b.address)));
     found
 }
@@ -78,17 +78,6 @@ fn without_keys(address: &str) -> String {
         }
     }
     plain
-}
-
-/// Delete, replace, update, create, then the rest.
-fn rank(action: Action) -> u8 {
-    match action {
-        Action::Delete => 0,
-        action if action.is_replacement() => 1,
-        Action::Update => 2,
-        Action::Create => 3,
-        _ => 4,
-    }
 }
 
 struct Walk<'a> {

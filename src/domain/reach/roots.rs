@@ -43,7 +43,7 @@ pub fn blast(estate: &Estate, config: &RepoConfig, plans: &[(RootKey, &Plan)]) -
 }
 
 /// What the outputs of a planned source become for someone who uses these of them.
-pub(super) fn class_of(plan: &Plan, outputs: Option<&[String]>) -> Class {
+pub fn class_of(plan: &Plan, outputs: Option<&[String]>) -> Class {
     match outputs {
         None if plan.outputs.is_empty() => Class::Unchanged,
         None => Class::MayChange,

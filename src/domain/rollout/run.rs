@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::config::{RootSettings, ToolKind};
 use crate::domain::estate::Reason;
+use crate::domain::event::StateRead;
 use crate::domain::ids::{Digest, JobId, Login, RootKey, StateKey, Timestamp};
-use crate::domain::job::{Failure, FellBack, ResourceState};
+use crate::domain::job::{Failure, FellBack, ResourceState, StateLeft};
+use crate::domain::neighbour::Because;
 use crate::domain::plan::{Counts, Plan};
 
 /// One root's run in a rollout.
@@ -22,6 +24,9 @@ pub struct RootRun {
     pub state: StateKey,
     /// States of other roots that it reads.
     pub reads: Vec<StateKey>,
+    /// Which outputs of them; a state that is missing here is read as a whole.
+    #[serde(default)]
+    pub uses: Vec<StateRead>,
     /// Tree ids of its directory, modules and read files in one digest: binds what the plan JSON does not show.
     pub source: String,
     /// The directories and files that `source` covers, for fetching and for "does base's move matter".
@@ -43,6 +48,9 @@ pub struct RootRun {
     /// What of its sources its newest plan was made on; a plan made on anything else than what is now is never applied.
     #[serde(default)]
     pub basis: Vec<Basis>,
+    /// Why its newest plan was made, or is being made, without anybody of this pull having asked for it.
+    #[serde(default)]
+    pub again: Option<Because>,
 }
 
 /// What a plan was made on, for one block that reads outputs which this rollout changes.
@@ -90,7 +98,7 @@ pub struct Read {
 pub enum PlanRun {
     /// Not started: it waits for a free job or for its sources.
     Queued,
-    /// Another pull holds its state.
+    /// Another pull holds its state, or the state is not saved.
     Blocked(Blocker),
     /// It reads the state of this root, which has never been applied: it is planned after it.
     AwaitsSource(RootKey),
@@ -130,6 +138,20 @@ pub struct Blocker {
     pub since: Timestamp,
     /// Pulls ahead of us in the line.
     pub ahead: Vec<u64>,
+    /// What it has done to be in the way.
+    #[serde(default)]
+    pub how: Hold,
+}
+
+/// How a pull is in the way of another, or of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// It holds the lock.
+    #[default]
+    Lock,
+    /// This job of its applied, and the backend did not take the state.
+    Unsaved(JobId),
 }
 
 /// A plan that can be applied.
@@ -204,6 +226,9 @@ pub enum ApplyRun {
         resources: Vec<ResourceState>,
         /// When it ended.
         at: Timestamp,
+        /// What became of a state that its backend did not take.
+        #[serde(default)]
+        left: StateLeft,
     },
 }
 
@@ -244,8 +269,22 @@ impl RootRun {
         self.planned().is_some_and(|planned| planned.plan.changes_something())
     }
 
-    /// Its plan, if any, is made again.
+    /// The outputs of this state that it reads; `None` when it may read any.
+    pub fn outputs_of(&self, state: &StateKey) -> Option<Vec<String>> {
+        let mut all: Vec<String> = Vec::new();
+        let mut known = false;
+        for read in self.uses.iter().filter(|read| read.state == *state) {
+            known = true;
+            all.extend(read.outputs.clone()?);
+        }
+        all.sort();
+        all.dedup();
+        known.then_some(all)
+    }
+
+    /// Its plan, if any, is made again; whoever does it because of another pull says so afterwards.
     pub fn queue_again(&mut self) {
+        self.again = None;
         if let PlanRun::Done(planned) = std::mem::replace(&mut self.plan, PlanRun::Queued) {
             self.previous = Some(planned);
         }

@@ -108,6 +108,14 @@ impl Constraint {
         Some(Self { conditions })
     }
 
+    /// The one version that it names, when it names one.
+    pub fn exactly(&self) -> Option<&Version> {
+        match self.conditions.as_slice() {
+            [(Operator::Exactly, version)] => Some(version),
+            _ => None,
+        }
+    }
+
     /// Whether a version meets them all. A pre-release is met only where it is named, as the tools themselves have it.
     pub fn fits(&self, version: &Version) -> bool {
         let named = |wanted: &Version| wanted.numbers == version.numbers && !wanted.pre.is_empty();

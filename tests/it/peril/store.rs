@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tidegate::domain::event::{Event, Outcome};
-use tidegate::domain::ids::{JobId, PullKey, RepoKey, Timestamp};
+use tidegate::domain::ids::{JobId, PullKey, RepoKey, StateKey, Timestamp};
 use tidegate::domain::lock::LockTable;
+use tidegate::domain::neighbour::Interest;
+use tidegate::domain::outside::{ForeignRead, OutsideRead};
 use tidegate::domain::pull::Pull;
+use tidegate::ports::forge::RepoRef;
 use tidegate::ports::store::{
-    self, Accepted, Blob, Commit, Job, Loaded, LogLine, Next, Pending, Queued, Received, StoreError,
+    self, Accepted, Blob, BranchRead, Commit, Job, Loaded, LogLine, Next, Pending, Queued, Received, StoreError,
 };
 
 use super::{Life, kind};
@@ -68,6 +71,27 @@ impl store::Store for Store {
     }
     async fn commit(&self, commit: &Commit) -> Result<(), StoreError> {
         self.write(commit_kind(commit), self.inner.commit(commit)).await
+    }
+    async fn interested(&self, states: &[StateKey], but: &PullKey) -> Result<Vec<(PullKey, Interest)>, StoreError> {
+        self.inner.interested(states, but).await
+    }
+    async fn open_pulls(&self, repo: &RepoKey) -> Result<Vec<Pull>, StoreError> {
+        self.inner.open_pulls(repo).await
+    }
+    async fn put_reads(&self, read: &BranchRead, known: Timestamp, reads: &[OutsideRead]) -> Result<(), StoreError> {
+        self.write("put reads".to_owned(), self.inner.put_reads(read, known, reads)).await
+    }
+    async fn branches_read(&self) -> Result<Vec<BranchRead>, StoreError> {
+        self.inner.branches_read().await
+    }
+    async fn reads_moved(&self, repo: &RepoRef, pushed: Option<&str>) -> Result<(), StoreError> {
+        self.write("reads moved".to_owned(), self.inner.reads_moved(repo, pushed)).await
+    }
+    async fn forget_reads(&self, repo: &RepoKey) -> Result<(), StoreError> {
+        self.write("forget reads".to_owned(), self.inner.forget_reads(repo)).await
+    }
+    async fn foreign_reads(&self, states: &[StateKey], but: &RepoKey) -> Result<Vec<ForeignRead>, StoreError> {
+        self.inner.foreign_reads(states, but).await
     }
     async fn pulls(&self) -> Result<Vec<Pull>, StoreError> {
         self.inner.pulls().await

@@ -33,6 +33,7 @@ pub struct Kept {
     pub lines: BTreeMap<u64, JobEvent>,
     pub plan: Option<Vec<u8>>,
     pub plan_json: Option<Vec<u8>>,
+    pub inputs: Option<Vec<u8>>,
     pub errored_state: Option<Vec<u8>>,
     pub result: Option<JobResult>,
 }
@@ -76,6 +77,7 @@ struct Shared {
     spec: JobSpec,
     tar: Vec<u8>,
     saved: Vec<u8>,
+    inputs: Option<Vec<u8>>,
     trouble: Trouble,
     calls: AtomicUsize,
     kept: Mutex<Kept>,
@@ -88,6 +90,7 @@ impl World {
             spec,
             tar: tar_of(files),
             saved,
+            inputs: before.and_then(|kept| kept.inputs.clone()),
             trouble,
             calls: AtomicUsize::default(),
             kept: Mutex::default(),
@@ -98,6 +101,7 @@ impl World {
             .route("/jobs/j/plan", get(saved_plan).put(keep_plan))
             .route("/jobs/j/plan.json", put(keep_json))
             .route("/jobs/j/secrets", put(|| async {}))
+            .route("/jobs/j/inputs", get(inputs).put(keep_inputs))
             .route("/jobs/j/errored-state", put(keep_errored_state))
             .route("/jobs/j/lines", post(lines))
             .route("/jobs/j/result", post(result))
@@ -182,6 +186,14 @@ async fn keep_plan(State(shared): State<Arc<Shared>>, body: Bytes) {
 
 async fn keep_json(State(shared): State<Arc<Shared>>, body: Bytes) {
     shared.kept.lock().unwrap().plan_json = Some(body.to_vec());
+}
+
+async fn inputs(State(shared): State<Arc<Shared>>) -> Response {
+    shared.inputs.clone().map_or_else(|| StatusCode::NOT_FOUND.into_response(), IntoResponse::into_response)
+}
+
+async fn keep_inputs(State(shared): State<Arc<Shared>>, body: Bytes) {
+    shared.kept.lock().unwrap().inputs = Some(body.to_vec());
 }
 
 async fn keep_errored_state(State(shared): State<Arc<Shared>>, body: Bytes) -> StatusCode {

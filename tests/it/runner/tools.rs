@@ -11,13 +11,13 @@ use tidegate::domain::tool::AskedBy;
 use super::server::{Kept, Trouble, World};
 use super::{TWO, backend, environment, spec};
 
-fn terraform() -> PathBuf {
+pub fn terraform() -> PathBuf {
     let path = std::env::var_os("PATH").expect("a PATH");
     std::env::split_paths(&path).map(|dir| dir.join("terraform")).find(|file| file.is_file()).expect("a terraform")
 }
 
 /// The version of that Terraform.
-fn version() -> String {
+pub fn version() -> String {
     let output = std::process::Command::new(terraform())
         .arg("version")
         .env_remove("TF_CLI_CONFIG_FILE")
@@ -70,7 +70,7 @@ impl Machine {
     }
 }
 
-fn wanting(tool: Option<ToolKind>, version: &str, asked_by: AskedBy) -> JobSpec {
+pub fn wanting(tool: Option<ToolKind>, version: &str, asked_by: AskedBy) -> JobSpec {
     let tool_version = (!version.is_empty()).then(|| version.to_owned());
     JobSpec { tool, tool_version, asked_by, ..spec(Phase::Plan) }
 }

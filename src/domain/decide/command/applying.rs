@@ -47,6 +47,10 @@ impl Turn<'_> {
         {
             return Some(reply::already_applying(apply));
         }
+        let unsaved = self.unsaved_here();
+        if !unsaved.is_empty() {
+            return Some(reply::unsaved(&unsaved));
+        }
         if let Stage::Refused(refusal) = &rollout.stage {
             return Some(format!("Not applied. {}: {}", refusal.title, refusal.text));
         }

@@ -5,6 +5,7 @@ use crate::domain::estate::{Edge, Hole, Reason};
 use crate::domain::ids::{Digest, Login, PullKey, RepoKey, RootKey, Timestamp};
 use crate::domain::job::Failure;
 use crate::domain::note::{self, Context};
+use crate::domain::plan::trace::Trace;
 use crate::domain::plan::{Action, AttributeChange, Change, Counts, Plan, Shown};
 use crate::domain::pull::Pull;
 use crate::domain::reach::{Class, Downstream, Reach, Reached, ResourceReach, Through};
@@ -73,6 +74,8 @@ impl World {
                 previous: None,
                 lost: 0,
                 basis: Vec::new(),
+                uses: Vec::new(),
+                again: None,
             };
             self.rollout.runs.insert(key.clone(), run);
         }
@@ -102,6 +105,15 @@ impl World {
     pub(super) fn drift(&mut self, root: &str, address: &str) -> &mut Self {
         if let PlanRun::Done(planned) = &mut self.run(root).plan {
             planned.plan.drift.push(address.to_owned());
+        }
+        self
+    }
+
+    /// The tool that planned, and what it found of the other.
+    pub(super) fn traces(&mut self, root: &str, kind: ToolKind, traces: &[Trace]) -> &mut Self {
+        if let PlanRun::Done(planned) = &mut self.run(root).plan {
+            planned.tool.kind = kind;
+            planned.plan.traces = traces.to_vec();
         }
         self
     }
