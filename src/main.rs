@@ -97,7 +97,6 @@ enum Command {
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("encrypted").args(["tls", "tls_certificate"]).multiple(false))]
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct SandboxArguments {
     /// Where it listens.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4140")]

@@ -223,6 +223,30 @@ impl<'a> Run<'a> {
         Value::Object(shown)
     }
 
+    /// What is asked of a value that has parts.
+    fn picked(&self, value: Value, below: &[&'a SelectionSet<'a, Text>]) -> Value {
+        if below.iter().all(|selection| selection.items.is_empty()) {
+            return value;
+        }
+        match value {
+            Value::Array(items) => items.into_iter().map(|item| self.picked(item, below)).collect(),
+            Value::Object(parts) => {
+                let mut fields = Vec::new();
+                for selection in below {
+                    self.collect("", selection, &mut fields);
+                }
+                let mut shown = Map::new();
+                for (key, same) in fields {
+                    let part = same.first().and_then(|field| parts.get(&field.name)).cloned().unwrap_or_default();
+                    let deeper: Vec<_> = same.iter().map(|field| &field.selection_set).collect();
+                    shown.insert(key.to_owned(), self.picked(part, &deeper));
+                }
+                Value::Object(shown)
+            }
+            other => other,
+        }
+    }
+
     fn complete(
         &mut self,
         resolved: Resolved,
@@ -232,7 +256,7 @@ impl<'a> Run<'a> {
     ) -> Value {
         let places = json!([{"line": field.position.line, "column": field.position.column}]);
         match resolved {
-            Ok(Out::Leaf(value)) => value,
+            Ok(Out::Leaf(value)) => self.picked(value, below),
             Ok(Out::One(thing)) => self.object(&thing, below, path),
             Ok(Out::Many(things)) => {
                 let mut shown = Vec::with_capacity(things.len());

@@ -51,7 +51,9 @@ fn elements<T: DeserializeOwned>(page: Value, shape: Shape) -> Result<Vec<T>, Fo
         (Shape::Under(key), Value::Object(mut object)) => object.remove(key).unwrap_or(Value::Null),
         (_, other) => other,
     };
-    serde_json::from_value(list).map_err(|error| ForgeError::Unreadable(format!("a list could not be read: {error}")))
+    // The reader's own words could quote what it read.
+    serde_json::from_value(list)
+        .map_err(|_| ForgeError::Unreadable("a list has another shape than GitHub's".to_owned()))
 }
 
 /// The target of `rel="next"`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate::forge::github::GitHubAuth;
-use tidegate::ports::forge::{CommentDraft, Forge, ForgeError, PullRef, RepoRef, Tried};
+use tidegate::ports::forge::{CommentDraft, Forge, ForgeError, PullRef, Tried};
 use tidegate::sandbox::{Fault, Sandbox, SandboxConfig};
 
 use super::fake::{Fake, Reply};
@@ -68,7 +68,7 @@ async fn a_forge_that_takes_a_call_and_never_answers_is_away() {
     let auth = GitHubAuth::App { id: key.app_id, private_key_pem: key.private_key.into() };
     let github = tidegate::forge::github::GitHub::new(config(sandbox.url(), auth)).unwrap();
     let known = github.repo("acme/infra").await.unwrap();
-    let pull = PullRef { repo: RepoRef { key: repo().key, ..known }, number };
+    let pull = PullRef { repo: known, number };
     let github = github.with_longest_call(Duration::from_millis(300));
     sandbox.faults().next("GET", "/repos/*/pulls/*", Fault::Silence);
     let error = github.pull(&pull).await.unwrap_err();

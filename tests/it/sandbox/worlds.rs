@@ -71,7 +71,9 @@ async fn an_old_name_leads_to_the_new_one() {
     let pull: Value = followed.json().await.unwrap();
     assert_eq!(pull["base"]["repo"]["full_name"], "acme/platform");
     let address = stage.sandbox.url().trim_start_matches("http://").to_owned();
-    let (cloned, said) = stage.git(&["clone", "-q", &format!("http://mira:{mira}@{address}/{REPO}.git"), "old"]);
+    let basic = base64::engine::general_purpose::STANDARD.encode(format!("mira:{mira}"));
+    let header = format!("http.extraHeader=Authorization: Basic {basic}");
+    let (cloned, said) = stage.git(&["-c", &header, "clone", "-q", &format!("http://{address}/{REPO}.git"), "old"]);
     assert!(cloned, "{said}");
     stage.events().await;
     stage.sandbox.comment("acme/platform", number, "lin", "hello").unwrap();
