@@ -20,6 +20,7 @@ use crate::serve::{self, Parts, Running};
 pub mod alone;
 mod check;
 pub mod sample;
+pub mod seed_file;
 
 /// The sample repository.
 pub const REPO: &str = "acme/infra";

@@ -14,6 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tidegate::app::setup::Setup;
 use tidegate::demo::alone::{self, Alone, Encryption, Hook};
 use tidegate::sandbox::Identity;
+use tidegate::sandbox::hooks::{Content, Trust};
 use tidegate::{config, demo, doctor, domain, local, runner, serve, shield, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
@@ -94,6 +95,8 @@ enum Command {
 }
 
 #[derive(clap::Args)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("encrypted").args(["tls", "tls_certificate"]).multiple(false))]
 struct SandboxArguments {
     /// Where it listens.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4140")]
@@ -116,6 +119,21 @@ struct SandboxArguments {
     /// What signs them.
     #[arg(long, value_name = "SECRET", requires = "hook")]
     hook_secret: Option<String>,
+    /// Send them as a form, with the JSON in its field `payload`.
+    #[arg(long, requires = "hook")]
+    hook_form: bool,
+    /// Do not look at the certificate of an HTTPS receiver.
+    #[arg(long, requires = "hook")]
+    hook_insecure: bool,
+    /// With TLS: speak plain HTTP here as well.
+    #[arg(long, value_name = "ADDRESS", requires = "encrypted")]
+    plain_listen: Option<SocketAddr>,
+    /// Hold what this file says (YAML) instead of the sample repository.
+    #[arg(long, value_name = "FILE")]
+    seed: Option<PathBuf>,
+    /// Refuse whoever asks more often than this in an hour.
+    #[arg(long, value_name = "REQUESTS")]
+    rate_limit: Option<u64>,
 }
 
 impl From<SandboxArguments> for Alone {
@@ -125,8 +143,18 @@ impl From<SandboxArguments> for Alone {
             (_, _, true) => Encryption::Made,
             _ => Encryption::Plain,
         };
-        let hook = arguments.hook.map(|url| Hook { url, secret: arguments.hook_secret });
-        Self { listen: arguments.listen, data: arguments.data, encryption, hook }
+        let content = if arguments.hook_form { Content::Form } else { Content::Json };
+        let trust = if arguments.hook_insecure { Trust::Any } else { Trust::Certified };
+        let hook = arguments.hook.map(|url| Hook { url, secret: arguments.hook_secret, content, trust });
+        Self {
+            listen: arguments.listen,
+            data: arguments.data,
+            encryption,
+            plain: arguments.plain_listen,
+            hook,
+            seed: arguments.seed,
+            rate_limit: arguments.rate_limit,
+        }
     }
 }
 

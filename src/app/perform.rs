@@ -1,9 +1,11 @@
 //! Performs effects after they were committed, at least once each. Every one is made so that a repeat is harmless; what
 //! fails is tried later in its lane, and what can never work is put aside with the reason.
 
+use std::ops::ControlFlow;
+
 use secrecy::SecretString;
 
-use super::turn::{TRIES_OF_A_DAY, backoff_ms, chain, is_away};
+use super::turn::{chain, trouble};
 use super::{App, FlowError};
 use crate::domain::config;
 use crate::domain::effect::Act;
@@ -11,6 +13,7 @@ use crate::domain::event::{Event, Inspection, Reading};
 use crate::domain::ids::{Login, Sha};
 use crate::domain::inspect::{Trees, inspect, of_proposed_settings};
 use crate::domain::note::{self, markdown::code};
+use crate::domain::patience::{Work, patience};
 use crate::domain::rollout::Refusal;
 use crate::domain::tool;
 use crate::domain::tree::Listing;
@@ -19,8 +22,6 @@ use crate::ports::forge::{CommentDraft, ForgeError, PullRef, Receipt, Tried};
 use crate::ports::source::{Merged, SourceError, Wanted};
 use crate::ports::store::{Next, Pending, StoreError};
 
-/// How often an effect is tried before it is put aside.
-const TRIES: i64 = 60;
 /// How often a head is fetched before the pull is told that it cannot be read.
 const FETCHES: i64 = 6;
 
@@ -39,25 +40,16 @@ pub async fn perform(app: &App, pending: &Pending) -> Result<(), StoreError> {
 
 fn put_off(app: &App, pending: &Pending, error: &FlowError) -> Next {
     let why = chain(error);
-    let never = match error {
-        FlowError::Forge(
-            ForgeError::Denied(_) | ForgeError::Invalid(_) | ForgeError::TooLong(_) | ForgeError::Conflict(_),
-        ) => pending.attempts >= 2,
-        error if is_away(error) => pending.attempts >= TRIES_OF_A_DAY,
-        FlowError::Forge(ForgeError::NotFound(_)) => pending.attempts >= 8,
-        FlowError::UnknownForge(_) => true,
-        _ => pending.attempts >= TRIES,
-    };
-    if never {
-        tracing::error!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put aside");
-        return Next::GaveUp(why);
+    match patience(Work::Effect, trouble(error), pending.attempts) {
+        ControlFlow::Break(()) => {
+            tracing::error!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put aside");
+            Next::GaveUp(why)
+        }
+        ControlFlow::Continue(wait_ms) => {
+            tracing::warn!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put off");
+            Next::Retry { at: app.clock.now().plus_ms(wait_ms), why }
+        }
     }
-    tracing::warn!(pull = %pending.pull, slot = pending.effect.slot, %why, "effect put off");
-    let wait_ms = match error {
-        FlowError::Forge(ForgeError::RateLimited { wait_ms }) => *wait_ms,
-        _ => backoff_ms(pending.attempts),
-    };
-    Next::Retry { at: app.clock.now().plus_ms(wait_ms), why }
 }
 
 async fn act(app: &App, pending: &Pending) -> Result<Option<String>, FlowError> {

@@ -1,19 +1,17 @@
 //! One unit of work: load, decide, commit. A commit that finds the state moved is decided again on what is there now, which is
 //! safe because deciding is pure.
 
+use std::ops::ControlFlow;
+
 use super::{App, FlowError, load};
 use crate::domain::decide::decide;
+use crate::domain::patience::{Trouble, Work, patience};
 use crate::ports::forge::ForgeError;
 use crate::ports::source::SourceError;
 use crate::ports::store::{Commit, Next, Queued, StoreError};
 
 /// How often a turn is decided again before its event waits.
 const ROUNDS: usize = 8;
-/// How often an event is tried before it is put aside with the reason.
-const TRIES: i64 = 40;
-/// How often what waits for a forge that is away is tried: with at most a minute between, for a day.
-pub(super) const TRIES_OF_A_DAY: i64 = 1_500;
-
 /// Takes an event through its turn. What cannot be had now is tried later, in order; what can never work is put aside, with the reason.
 pub async fn take(app: &App, queued: &Queued) -> Result<(), StoreError> {
     for _ in 0..ROUNDS {
@@ -53,9 +51,9 @@ async fn once(app: &App, queued: &Queued) -> Result<(), FlowError> {
 
 async fn put_off(app: &App, queued: &Queued, error: &FlowError) -> Result<(), StoreError> {
     let why = chain(error);
-    let next = match patience(error, queued.attempts) {
-        Some(wait_ms) => later(app, wait_ms, &why),
-        None => Next::GaveUp(why.clone()),
+    let next = match patience(Work::Event, trouble(error), queued.attempts) {
+        ControlFlow::Continue(wait_ms) => later(app, wait_ms, &why),
+        ControlFlow::Break(()) => Next::GaveUp(why.clone()),
     };
     match &next {
         Next::GaveUp(why) => tracing::error!(pull = %queued.pull, event = queued.id, %why, "event put aside"),
@@ -64,35 +62,25 @@ async fn put_off(app: &App, queued: &Queued, error: &FlowError) -> Result<(), St
     app.store.finish_event(queued.id, &next).await
 }
 
-/// How long an event waits after this error; none when it is put aside.
-fn patience(error: &FlowError, attempts: i64) -> Option<i64> {
-    let tries = match error {
-        FlowError::Forge(ForgeError::RateLimited { wait_ms }) => return Some(*wait_ms),
-        FlowError::UnknownForge(_) => 0,
-        FlowError::Forge(ForgeError::Denied(_)) => 3,
-        FlowError::Forge(ForgeError::NotFound(_)) => 8,
-        error if is_away(error) => TRIES_OF_A_DAY,
-        _ => TRIES,
-    };
-    (attempts < tries).then(|| backoff_ms(attempts))
-}
-
-/// Whether the forge is away, which ends without us: what it would have been told is kept for it.
-pub(super) fn is_away(error: &FlowError) -> bool {
-    matches!(
-        error,
-        FlowError::Forge(ForgeError::Unavailable(_) | ForgeError::Suspended(_))
-            | FlowError::Source(SourceError::Unavailable(_))
-    )
+/// What kind of failure an error is.
+pub(super) fn trouble(error: &FlowError) -> Trouble {
+    match error {
+        FlowError::Forge(error) => match error {
+            ForgeError::RateLimited { wait_ms } => Trouble::Limited { wait_ms: *wait_ms },
+            ForgeError::Unavailable(_) | ForgeError::Suspended(_) => Trouble::Away,
+            ForgeError::Unreadable(_) => Trouble::Unreadable,
+            ForgeError::NotFound(_) => Trouble::Missing,
+            ForgeError::Denied(_) => Trouble::Denied,
+            ForgeError::Conflict(_) | ForgeError::Invalid(_) | ForgeError::TooLong(_) => Trouble::Rejected,
+        },
+        FlowError::Source(SourceError::Unavailable(_)) => Trouble::Away,
+        FlowError::UnknownForge(_) => Trouble::Unknown,
+        FlowError::Store(_) | FlowError::Source(_) | FlowError::Executor(_) => Trouble::Other,
+    }
 }
 
 fn later(app: &App, wait_ms: i64, why: &str) -> Next {
     Next::Retry { at: app.clock.now().plus_ms(wait_ms), why: why.to_owned() }
-}
-
-/// 250 ms, doubled each time, at most a minute.
-pub(super) fn backoff_ms(attempts: i64) -> i64 {
-    250i64.saturating_mul(1 << attempts.clamp(0, 8)).min(60_000)
 }
 
 /// An error with its causes, in one line.
@@ -105,32 +93,4 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn forge(error: ForgeError) -> FlowError {
-        FlowError::Forge(error)
-    }
-
-    /// Milliseconds that an event is kept for.
-    fn kept(error: &FlowError) -> i64 {
-        (0..5_000).map_while(|attempt| patience(error, attempt)).sum()
-    }
-
-    #[test]
-    fn an_event_outlives_a_forge_that_is_away_for_an_hour() {
-        let hour = 3_600_000;
-        for error in [ForgeError::Unavailable(String::new()), ForgeError::Suspended(String::new())] {
-            let error = forge(error);
-            assert!(kept(&error) > 20 * hour, "{error}");
-            assert!((0..2_000).filter_map(|attempt| patience(&error, attempt)).all(|wait| wait <= 60_000), "{error}");
-        }
-        for error in [ForgeError::Denied(String::new()), ForgeError::NotFound(String::new())] {
-            let error = forge(error);
-            assert!(kept(&error) < hour, "{error}");
-        }
-    }
 }

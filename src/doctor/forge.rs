@@ -73,6 +73,9 @@ fn identity(settings: Settings, known: &Known) -> Option<(Kind, GitHubConfig)> {
 fn way_out(error: &ForgeError) -> &'static str {
     match error {
         ForgeError::Unavailable(_) => "Look at `github.url`, the network and the proxy between here and the forge.",
+        ForgeError::Unreadable(_) => {
+            "What answers at `github.url` is no GitHub: look at the address, and at a proxy before it."
+        }
         ForgeError::RateLimited { .. } => "Wait; the limit is the forge's.",
         _ => {
             "The App or token is not known there: look at `github.app_id`, its private key, and whether the App still exists."

@@ -24,6 +24,7 @@ pub mod note;
 pub mod outside;
 pub mod packages;
 pub mod page;
+pub mod patience;
 pub mod plan;
 pub mod progress;
 pub mod pull;

@@ -35,7 +35,7 @@ pub use registration::{GitHubPlace, Registrar};
 
 use access::Access;
 use identity::Identity;
-use request::{Answer, Ask, Whose, send};
+use request::{Answer, Ask, WHOLE_CALL, Whose, send_within};
 
 /// What GitHub allows in one comment, in characters.
 const COMMENT_LIMIT: usize = 65_536;
@@ -105,6 +105,7 @@ pub struct GitHub {
     webhook_secret: SecretString,
     identity: Identity,
     access: Access,
+    longest_call: Duration,
     /// Repository name to clone URL, so that a push costs no look-up.
     clone_urls: Cache<String, String>,
 }
@@ -128,11 +129,18 @@ impl GitHub {
         Ok(Self {
             access: Access::new(&config.api_url, &config.auth)?,
             identity: Identity::new(app_id),
+            longest_call: WHOLE_CALL,
             clone_urls: Cache::builder().max_capacity(10_000).time_to_live(CLONE_URL_BELIEVED).build(),
             forge: config.forge,
             web_url: config.web_url.map(|url| url.trim_end_matches('/').to_owned()),
             webhook_secret: config.webhook_secret,
         })
+    }
+
+    /// Gives up on a call after this long instead of a minute.
+    #[must_use]
+    pub fn with_longest_call(self, longest_call: Duration) -> Self {
+        Self { longest_call, ..self }
     }
 
     /// Finds out who we are, so that webhooks can tell our own comments. Call it before webhooks are taken, and
@@ -144,10 +152,11 @@ impl GitHub {
     /// Sends a call. After a 401, once more with a new token: GitHub has done nothing then.
     async fn ask(&self, whose: Whose<'_>, ask: &Ask) -> Result<Answer, ForgeError> {
         let session = self.access.session(whose).await?;
-        let answer = send(session.crab(), ask).await?;
+        let answer = send_within(session.crab(), ask, self.longest_call).await?;
         if answer.status == StatusCode::UNAUTHORIZED && self.access.renews(&session).await {
             let session = self.access.session(whose).await?;
-            return session.without_token(send(session.crab(), ask).await?).accepted(ask);
+            let again = send_within(session.crab(), ask, self.longest_call).await?;
+            return session.without_token(again).accepted(ask);
         }
         session.without_token(answer).accepted(ask)
     }

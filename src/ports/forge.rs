@@ -77,6 +77,11 @@ pub enum ForgeError {
         /// Milliseconds to wait, from the forge's own headers.
         wait_ms: i64,
     },
+    /// It answered, and not as its API does: what stands at the address is something else, or changed. The write may have happened.
+    #[error(
+        "the forge's answer cannot be read: {0}; what answers at the forge's API address may be a proxy, or another API"
+    )]
+    Unreadable(String),
     /// It did not answer, or with a 5xx: later again. The write may have happened.
     #[error("the forge is unavailable: {0}")]
     Unavailable(String),

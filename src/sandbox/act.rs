@@ -56,6 +56,23 @@ impl State {
         self.hooks.push("ping", "", &payload);
     }
 
+    /// Gives a repository another name or owner. Requests for the old name are sent on, by its id; webhooks say the new one.
+    pub fn rename_repo(&mut self, from: &str, to: &str) -> Answer<()> {
+        let (owner, name) = to.split_once('/').ok_or_else(Refusal::not_found)?;
+        if self.repos.contains_key(&to.to_lowercase()) {
+            return Err(Refusal::field("Repository", "custom", "name", "name already exists on this account"));
+        }
+        let mut repo = self.repos.remove(&from.to_lowercase()).ok_or_else(Refusal::not_found)?;
+        self.moved.insert(from.to_lowercase(), repo.id);
+        owner.clone_into(&mut repo.owner);
+        name.clone_into(&mut repo.name);
+        repo.roles.entry(owner.to_owned()).or_insert(Role::Admin);
+        self.repos.insert(to.to_lowercase(), repo);
+        self.add_account(owner, Kind::Organization);
+        self.touch();
+        Ok(())
+    }
+
     /// A signature of an account's commits.
     pub fn signature(&self, login: &str) -> Signature {
         let email = self.account(login).map_or_else(|_| format!("{login}@users.sandbox.invalid"), Account::email);

@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 
 use super::apps;
 use super::auth::{Token, Who, mint};
+use super::graphql;
 use super::http::{Call, Reply};
 use super::refusal::{Answer, Refusal};
 use super::shape;
-use super::world::{INSTALLATION_ID, Role, SLUG, State, World, seconds};
+use super::world::{INSTALLATION_ID, Role, State, World, seconds};
 
+mod around;
 mod checks;
 mod contents;
 mod issues;
+mod objects;
 mod pulls;
 
 /// What an endpoint has at hand.
@@ -38,30 +41,52 @@ impl Desk<'_> {
     }
 }
 
+/// Whose requests a call is counted with.
+pub fn asker(world: &World, call: &Call) -> String {
+    let state = world.lock();
+    Who::read(&state, call.header("authorization")).map(|who| who.counted_as()).unwrap_or_default()
+}
+
 /// Answers a call.
 pub fn serve(world: &World, call: &Call) -> Answer<Reply> {
     let parts: Vec<&str> = call.parts.iter().map(String::as_str).collect();
     let mut state = world.lock();
     let who = apps::admit(&state, Who::read(&state, call.header("authorization"))?)?;
-    if let ["repos", owner, name, rest @ ..] = parts.as_slice() {
-        if matches!(who, Who::App) && rest != ["installation"] {
-            return Err(Refusal::new(401, "A JSON web token could not be decoded"));
+    match parts.as_slice() {
+        ["repos", owner, name, rest @ ..] => {
+            let name = format!("{owner}/{name}");
+            if let Some(id) = state.moved(&name) {
+                let rest = rest.iter().fold(String::new(), |path, part| path + "/" + part);
+                return Err(Refusal::moved(&call.method, &format!("{}/repositories/{id}{rest}", call.base.api)));
+            }
+            let full = state.repo(&name)?.full_name();
+            return of_repo(&mut state, call, who, full, rest);
         }
-        let repo = state.repo(&format!("{owner}/{name}"))?.full_name();
-        let mut desk = Desk { state: &mut state, call, who, repo };
-        if rest == ["installation"] {
-            return installation(&desk.who, desk.state, call);
+        ["repositories", id, rest @ ..] => {
+            let full = state.repo_of_id(id.parse().map_err(|_| Refusal::not_found())?)?.full_name();
+            return of_repo(&mut state, call, who, full, rest);
         }
-        desk.require(Role::Read)?;
-        return in_repo(&mut desk, rest);
+        _ => {}
     }
     match (call.method.as_str(), parts.as_slice()) {
         ("GET", ["app" | "installation", ..]) | ("POST", ["app", ..]) => of_app(&mut state, call, &who, &parts),
         ("POST", ["app-manifests", code, "conversions"]) => apps::convert(&mut state, call, code),
-        ("POST", ["graphql"]) => graphql(&mut state, call, &who),
-        ("GET", _) => around(&state, call, &who, &parts),
+        ("POST", ["graphql"]) => graphql::serve(&mut state, call, &who),
+        ("GET", _) => around::serve(world, &state, call, &who),
         _ => Err(Refusal::not_found()),
     }
+}
+
+fn of_repo(state: &mut State, call: &Call, who: Who, repo: String, rest: &[&str]) -> Answer<Reply> {
+    if rest == ["installation"] {
+        return installation(&who, state, call);
+    }
+    if matches!(who, Who::App) {
+        return Err(Refusal::new(401, "A JSON web token could not be decoded"));
+    }
+    let mut desk = Desk { state, call, who, repo };
+    desk.require(Role::Read)?;
+    in_repo(&mut desk, rest)
 }
 
 fn installation(who: &Who, state: &State, call: &Call) -> Answer<Reply> {
@@ -70,6 +95,15 @@ fn installation(who: &Who, state: &State, call: &Call) -> Answer<Reply> {
     }
     let one = apps::installations(state, call).pop().ok_or_else(Refusal::not_found)?;
     Ok(Reply::json(200, &one))
+}
+
+/// The installation of an account: it is on everything that somebody owns.
+fn installed(who: &Who, state: &State, call: &Call, login: &str) -> Answer<Reply> {
+    let owns = state.repos.values().any(|repo| repo.owner.eq_ignore_ascii_case(login));
+    if matches!(who, Who::App) && !owns {
+        return Err(Refusal::not_found());
+    }
+    installation(who, state, call)
 }
 
 fn in_repo(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
@@ -88,6 +122,7 @@ fn in_repo(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
             _ => contents::serve(desk, rest),
         },
         Some("collaborators") => collaborators(desk, &rest[1..]),
+        Some("git") => objects::serve(desk, &rest[1..]),
         _ => contents::serve(desk, rest),
     }
 }
@@ -128,6 +163,17 @@ fn of_app(state: &mut State, call: &Call, who: &Who, parts: &[&str]) -> Answer<R
         ("GET", ["app", "hook", "deliveries"]) => {
             let shown = state.hooks.delivered().iter().rev().map(delivery).collect();
             Ok(call.page(shown, None))
+        }
+        ("GET", ["app", "hook", "deliveries", one]) => {
+            let all = state.hooks.delivered();
+            let found = one.parse().ok().and_then(|id: u64| all.iter().find(|delivery| delivery.id == id));
+            let found = found.ok_or_else(Refusal::not_found)?;
+            let payload: Value = serde_json::from_str(&found.body).unwrap_or_default();
+            let mut shown = delivery(found);
+            shown["url"] = json!(state.hooks.url());
+            shown["request"] = json!({"headers": {"X-GitHub-Event": found.event, "X-GitHub-Delivery": found.guid}, "payload": payload});
+            shown["response"] = json!({"headers": {}, "payload": ""});
+            Ok(Reply::json(200, &shown))
         }
         ("POST", ["app", "hook", "deliveries", one, "attempts"]) => {
             let again = one.parse().ok().and_then(|id| state.hooks.redeliver(id));
@@ -179,95 +225,4 @@ fn token(state: &mut State, call: &Call) -> Answer<Reply> {
     }
     state.tokens.insert(text, Token::Installation { until, repos });
     Ok(Reply::json(201, &shown))
-}
-
-fn graphql(state: &mut State, call: &Call, who: &Who) -> Answer<Reply> {
-    who.login()?;
-    let body = call.json()?;
-    let query = body["query"].as_str().unwrap_or("");
-    let fail = |kind: &str, message: &str| {
-        Reply::json(
-            200,
-            &json!({"data": null, "errors": [{"type": kind, "path": ["minimizeComment"], "message": message}]}),
-        )
-    };
-    if !query.contains("minimizeComment") {
-        return Ok(fail("UNPROCESSABLE", "The sandbox knows one GraphQL mutation: minimizeComment"));
-    }
-    let variables = &body["variables"];
-    let input = if variables["input"].is_object() { &variables["input"] } else { variables };
-    let named = |names: &[&str]| names.iter().find_map(|name| input[*name].as_str().map(str::to_owned));
-    let subject = named(&["subjectId", "id", "subject"]).or_else(|| literal(query, "subjectId"));
-    let why = named(&["classifier"]).or_else(|| literal(query, "classifier")).unwrap_or_else(|| "OUTDATED".into());
-    match subject.map(|node| state.minimize(&node, &why)) {
-        Some(Ok(())) => {
-            let comment = json!({"isMinimized": true, "minimizedReason": why.to_lowercase()});
-            Ok(Reply::json(
-                200,
-                &json!({"data": {"minimizeComment": {"clientMutationId": null, "minimizedComment": comment}}}),
-            ))
-        }
-        _ => Ok(fail("NOT_FOUND", "Could not resolve to a node with the global id")),
-    }
-}
-
-/// The value of an argument that was written into the query itself.
-fn literal(query: &str, name: &str) -> Option<String> {
-    let rest = query.split(name).nth(1)?.trim_start().strip_prefix(':')?.trim_start();
-    let text = rest.strip_prefix('"').unwrap_or(rest);
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-    text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-fn around(state: &State, call: &Call, who: &Who, parts: &[&str]) -> Answer<Reply> {
-    let base = &call.base;
-    match parts {
-        [] => Ok(Reply::json(200, &json!({"current_user_url": format!("{}/user", base.api)}))
-            .with("x-oauth-scopes", "repo, read:org")),
-        ["user"] => match who {
-            Who::Person(login) => {
-                Ok(Reply::json(200, &person(state, call, login)?).with("x-oauth-scopes", "repo, read:org"))
-            }
-            Who::Installation(_) | Who::App => Err(Refusal::forbidden()),
-            Who::Anonymous => Err(Refusal::new(401, "Requires authentication")),
-        },
-        ["users", login] => Ok(Reply::json(200, &person(state, call, login)?)),
-        ["apps", SLUG] => Ok(Reply::json(200, &shape::app(state, base))),
-        ["rate_limit"] => {
-            let one = json!({"limit": 5000, "used": 1, "remaining": 4999, "reset": seconds() + 3600});
-            Ok(Reply::json(200, &json!({"resources": {"core": one, "search": one, "graphql": one}, "rate": one})))
-        }
-        ["orgs", org, "teams", team, rest @ ..] => {
-            who.login()?;
-            let members = state.teams.get(&format!("{org}/{team}").to_lowercase()).ok_or_else(Refusal::not_found)?;
-            match rest {
-                ["members"] => {
-                    Ok(call.page(members.iter().map(|login| shape::login(state, base, login)).collect(), None))
-                }
-                ["memberships", login] if members.iter().any(|member| member.eq_ignore_ascii_case(login)) => {
-                    let url = format!("{}{}", base.api, call.path);
-                    Ok(Reply::json(200, &json!({"url": url, "role": "member", "state": "active"})))
-                }
-                _ => Err(Refusal::not_found()),
-            }
-        }
-        _ => Err(Refusal::not_found()),
-    }
-}
-
-fn person(state: &State, call: &Call, login: &str) -> Answer<Value> {
-    let account = state.account(login)?;
-    let mut user = shape::account(&call.base, account);
-    for key in ["name", "company", "location", "email", "hireable", "bio"] {
-        user[key] = Value::Null;
-    }
-    user["name"] = json!(account.login);
-    user["blog"] = json!("");
-    for key in ["public_repos", "public_gists", "followers", "following"] {
-        user[key] = json!(0);
-    }
-    for key in ["created_at", "updated_at"] {
-        user[key] = json!("2026-01-01T00:00:00Z");
-    }
-    Ok(user)
 }

@@ -77,6 +77,16 @@ impl Who {
         }
     }
 
+    /// Whose requests are counted together: GitHub counts people, not tokens.
+    pub fn counted_as(&self) -> String {
+        match self {
+            Self::Anonymous => String::new(),
+            Self::Person(login) => format!("user {login}"),
+            Self::App => "app".to_owned(),
+            Self::Installation(_) => "installation".to_owned(),
+        }
+    }
+
     /// What it may do with a repository. The App may write, never administer.
     pub fn role(&self, repo: &Repo) -> Role {
         match self {

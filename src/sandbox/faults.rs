@@ -17,6 +17,10 @@ pub enum Fault {
     Reset,
     /// Do the work and answer well, but late.
     Delay(Duration),
+    /// Take the request and say nothing, ever.
+    Silence,
+    /// Answer this status and text, doing nothing: a page of a proxy where JSON belongs.
+    Text(u16, String),
 }
 
 /// The queue of faults.

@@ -10,6 +10,7 @@ use super::refusal::{Answer, Refusal};
 
 pub mod diff;
 pub mod log;
+mod rebase;
 
 /// A bare repository on disk.
 #[derive(Clone, Debug)]
@@ -114,6 +115,13 @@ impl Git {
     pub fn branches(&self) -> Answer<BTreeMap<String, String>> {
         let text = self.line(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads"])?;
         let pairs = text.lines().filter_map(|line| line.split_once(" refs/heads/"));
+        Ok(pairs.map(|(sha, name)| (name.to_owned(), sha.to_owned())).collect())
+    }
+
+    /// Every ref at or below a name, with its object.
+    pub fn refs(&self, below: &str) -> Answer<BTreeMap<String, String>> {
+        let text = self.line(&["for-each-ref", "--format=%(objectname) %(refname)", "--", below])?;
+        let pairs = text.lines().filter_map(|line| line.split_once(' '));
         Ok(pairs.map(|(sha, name)| (name.to_owned(), sha.to_owned())).collect())
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
+use sha1::Sha1;
 use sha2::Sha256;
 use tokio::sync::Notify;
 
@@ -40,9 +41,51 @@ pub enum Redelivery {
     Again,
 }
 
+/// How the body of a webhook is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// As it is.
+    #[default]
+    Json,
+    /// In the field `payload` of a form.
+    Form,
+}
+
+/// Which receivers of HTTPS are trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those whose certificate holds.
+    #[default]
+    Certified,
+    /// Any: GitHub's `insecure_ssl`.
+    Any,
+}
+
+/// Where webhooks go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    /// Its address.
+    pub url: String,
+    /// What signs them; without one they carry no signature.
+    pub secret: Option<String>,
+    /// How the body is sent.
+    pub content: Content,
+    /// Whether its certificate is looked at.
+    pub trust: Trust,
+}
+
+impl Receiver {
+    /// JSON, signed.
+    pub fn json(url: &str, secret: &str) -> Self {
+        let secret = Some(secret.to_owned());
+        Self { url: url.to_owned(), secret, content: Content::Json, trust: Trust::Certified }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
-    target: Option<(String, String)>,
+    target: Option<Receiver>,
     queue: VecDeque<Delivery>,
     done: Vec<Delivery>,
     flying: usize,
@@ -67,7 +110,19 @@ impl Hooks {
 
     /// Says where deliveries go and what signs them.
     pub fn set(&self, url: &str, secret: &str) {
-        self.lock().target = Some((url.to_owned(), secret.to_owned()));
+        self.set_receiver(Receiver::json(url, secret));
+    }
+    /// Says where deliveries go, and how.
+    pub fn set_receiver(&self, receiver: Receiver) {
+        self.lock().target = Some(receiver);
+    }
+    /// Where deliveries go.
+    pub fn url(&self) -> Option<String> {
+        self.lock().target.as_ref().map(|target| target.url.clone())
+    }
+    /// Turns the order of what waits around: no order is promised.
+    pub fn reverse(&self) {
+        self.lock().queue.make_contiguous().reverse();
     }
     /// Holds everything back.
     pub fn pause(&self) {
@@ -155,15 +210,15 @@ impl Hooks {
         }
     }
 
-    fn take(&self) -> Option<(Delivery, String, String)> {
+    fn take(&self) -> Option<(Delivery, Receiver)> {
         let mut inner = self.lock();
         if inner.held {
             return None;
         }
-        let (url, secret) = inner.target.clone()?;
+        let receiver = inner.target.clone()?;
         let delivery = inner.queue.pop_front()?;
         inner.flying += 1;
-        Some((delivery, url, secret))
+        Some((delivery, receiver))
     }
 
     fn finish(&self, mut delivery: Delivery, status: u16) {
@@ -174,10 +229,10 @@ impl Hooks {
     }
 
     /// Sends one after the other until its task is dropped.
-    pub async fn run(self: Arc<Self>, client: reqwest::Client) {
+    pub async fn run(self: Arc<Self>, clients: Clients) {
         loop {
-            while let Some((delivery, url, secret)) = self.take() {
-                let status = send(&client, &delivery, &url, &secret).await;
+            while let Some((delivery, receiver)) = self.take() {
+                let status = send(&clients, &delivery, &receiver).await;
                 self.finish(delivery, status);
             }
             self.settled.notify_waiters();
@@ -186,20 +241,47 @@ impl Hooks {
     }
 }
 
-async fn send(client: &reqwest::Client, delivery: &Delivery, url: &str, secret: &str) -> u16 {
-    let request = client
-        .post(url)
-        .timeout(Duration::from_secs(10))
-        .header("content-type", "application/json")
+/// What webhooks are sent with.
+#[derive(Debug)]
+pub struct Clients {
+    certified: reqwest::Client,
+    any: reqwest::Client,
+}
+
+impl Clients {
+    /// One client for each kind of trust. Neither goes through a proxy.
+    pub fn new() -> reqwest::Result<Self> {
+        let builder = || reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10));
+        let any = builder().tls_danger_accept_invalid_certs(true).build()?;
+        Ok(Self { certified: builder().build()?, any })
+    }
+}
+
+async fn send(clients: &Clients, delivery: &Delivery, receiver: &Receiver) -> u16 {
+    let (kind, body) = match receiver.content {
+        Content::Json => ("application/json", delivery.body.to_string()),
+        Content::Form => {
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
+            ("application/x-www-form-urlencoded", form.append_pair("payload", &delivery.body).finish())
+        }
+    };
+    let client = if receiver.trust == Trust::Any { &clients.any } else { &clients.certified };
+    let mut request = client
+        .post(&receiver.url)
+        .header("accept", "*/*")
+        .header("content-type", kind)
         .header("user-agent", "GitHub-Hookshot/sandbox")
         .header("x-github-event", &delivery.event)
         .header("x-github-delivery", &delivery.guid)
         .header("x-github-hook-id", "7003")
         .header("x-github-hook-installation-target-id", APP_ID.to_string())
-        .header("x-github-hook-installation-target-type", "integration")
-        .header("x-hub-signature-256", signature(secret, delivery.body.as_bytes()))
-        .body(delivery.body.to_string());
-    match request.send().await {
+        .header("x-github-hook-installation-target-type", "integration");
+    if let Some(secret) = &receiver.secret {
+        request = request
+            .header("x-hub-signature", old_signature(secret, body.as_bytes()))
+            .header("x-hub-signature-256", signature(secret, body.as_bytes()));
+    }
+    match request.body(body).send().await {
         Ok(answer) => answer.status().as_u16(),
         Err(error) => {
             tracing::warn!(%error, event = delivery.event, installation = INSTALLATION_ID, "a webhook was not taken");
@@ -213,6 +295,13 @@ pub fn signature(secret: &str, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(body);
     format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
+}
+
+/// The value of `X-Hub-Signature`, which older receivers still read.
+pub fn old_signature(secret: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha1>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    mac.update(body);
+    format!("sha1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
 fn guid() -> String {
@@ -229,6 +318,9 @@ mod tests {
         // The example of GitHub's own documentation.
         let expected = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         assert_eq!(signature("It's a Secret to Everybody", b"Hello, World!"), expected);
+        // RFC 2202, the second case for HMAC-SHA-1.
+        let old = old_signature("Jefe", b"what do ya want for nothing?");
+        assert_eq!(old, "sha1=effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
     }
 
     #[test]
@@ -240,8 +332,8 @@ mod tests {
         assert!(hooks.take().is_none(), "the first one is lost");
         hooks.duplicate_next(1);
         hooks.push("push", "", &Value::Null);
-        let (one, ..) = hooks.take().unwrap();
-        let (two, ..) = hooks.take().unwrap();
+        let (one, _) = hooks.take().unwrap();
+        let (two, _) = hooks.take().unwrap();
         assert_eq!(one.guid, two.guid);
         assert_ne!(one.id, two.id);
         hooks.finish(one.clone(), 200);

@@ -14,7 +14,7 @@ use super::faults::Fault;
 use super::refusal::{Answer, Refusal};
 use super::shape::Base;
 use super::world::World;
-use super::{api, pages, smart};
+use super::{api, pages, rate, smart};
 
 /// The most bytes of a body: a pushed pack may be large.
 const BODY_LIMIT: usize = 512 << 20;
@@ -48,7 +48,21 @@ impl Call {
         if self.body.is_empty() {
             return Ok(json!({}));
         }
-        serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "Problems parsing JSON"))
+        let body: Value = serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "Problems parsing JSON"))?;
+        // A list is a body in one place: labels.
+        if body.is_object() || body.is_array() {
+            Ok(body)
+        } else {
+            Err(Refusal::new(400, "Body should be a JSON object"))
+        }
+    }
+    /// The body, whose fields of these names are texts where they are given.
+    pub fn texts(&self, names: &[&str]) -> Answer<Value> {
+        let body = self.json()?;
+        match names.iter().find(|name| !matches!(&body[**name], Value::String(_) | Value::Null)) {
+            Some(name) => Err(Refusal::wrong_type(name, &body[*name], "a string")),
+            None => Ok(body),
+        }
     }
     /// A form, decoded.
     pub fn form(&self) -> BTreeMap<String, String> {
@@ -138,13 +152,19 @@ impl Reply {
 
 impl From<Refusal> for Reply {
     fn from(refusal: Refusal) -> Self {
-        Self::json(refusal.status, &refusal.body())
+        let reply = Self::json(refusal.status, &refusal.body());
+        match &refusal.location {
+            Some(to) => reply.with("location", to),
+            None => reply,
+        }
     }
 }
 
-/// Answers everything: API, git and pages.
-pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) -> Response<Body> {
-    let scheme = world.scheme();
+/// Answers everything: API, git and pages. `scheme` is what the port speaks.
+pub async fn serve(
+    Shared((world, scheme)): Shared<(Arc<World>, &'static str)>,
+    request: Request<Body>,
+) -> Response<Body> {
     let call = match take_apart(request, scheme).await {
         Ok(call) => call,
         Err(refusal) => return finish(Reply::from(refusal)),
@@ -158,14 +178,20 @@ pub async fn serve(Shared(world): Shared<Arc<World>>, request: Request<Body>) ->
         let reply = Reply::from(Refusal::new(*status, message));
         return finish(headers.iter().fold(reply, |reply, (name, value)| reply.with(name, value)));
     }
-    if let Some(Fault::Answer(status, body)) = &fault {
-        return finish(Reply::json(*status, body));
+    match &fault {
+        Some(Fault::Answer(status, body)) => return finish(Reply::json(*status, body)),
+        Some(Fault::Text(status, body)) => {
+            let reply = Reply::text("text/html; charset=utf-8", body.as_bytes());
+            return finish(Reply { status: *status, ..reply });
+        }
+        Some(Fault::Silence) => return std::future::pending().await,
+        _ => {}
     }
     let known = call.headers.get("if-none-match").and_then(|tags| tags.to_str().ok()).map(str::to_owned);
     let known = known.filter(|_| call.method == "GET");
     // Git and the lock may block, so the work leaves the async threads.
-    let work = tokio::task::spawn_blocking(move || route(&world, &call)).await;
-    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error"))).unless_known(known.as_deref());
+    let work = tokio::task::spawn_blocking(move || route(&world, &call, known.as_deref())).await;
+    let reply = work.unwrap_or_else(|_| Reply::from(Refusal::new(500, "Server Error")));
     match fault {
         Some(Fault::AfterEffect(status)) => finish(Reply::from(Refusal::new(status, "Server Error"))),
         Some(Fault::Reset) => reset(),
@@ -183,23 +209,41 @@ fn reset() -> Response<Body> {
     Response::new(Body::from_stream(broken))
 }
 
-fn route(world: &World, call: &Call) -> Reply {
+fn route(world: &World, call: &Call, known: Option<&str>) -> Reply {
     if smart::fits(call) {
         return smart::serve(world, call).unwrap_or_else(Reply::from);
     }
     if pages::fits(call) {
-        return pages::serve(world, call);
+        return pages::serve(world, call).unless_known(known);
     }
-    api::serve(world, call).unwrap_or_else(Reply::from)
+    let resource = if call.parts.first().is_some_and(|first| first == "graphql") { "graphql" } else { "core" };
+    let asker = api::asker(world, call);
+    if world.rates.look(&asker, resource).spent && call.parts != ["rate_limit"] {
+        let whose = if asker.is_empty() { "your address".to_owned() } else { format!("{asker}.") };
+        let refusal = Refusal::new(403, format!("API rate limit exceeded for {whose}"));
+        return rated(Reply::from(refusal), &world.rates.count(&asker, resource), resource);
+    }
+    let reply = api::serve(world, call).unwrap_or_else(Reply::from).unless_known(known);
+    // What the client has already costs nothing, and neither does looking at the account.
+    let free = reply.status == 304 || call.parts == ["rate_limit"];
+    let account = if free { world.rates.look(&asker, resource) } else { world.rates.count(&asker, resource) };
+    rated(reply, &account, resource)
+}
+
+fn rated(reply: Reply, account: &rate::Account, resource: &str) -> Reply {
+    let numbers = [
+        ("limit", account.limit.to_string()),
+        ("remaining", account.remaining().to_string()),
+        ("used", account.used.to_string()),
+        ("reset", account.reset.to_string()),
+        ("resource", resource.to_owned()),
+    ];
+    numbers.iter().fold(reply, |reply, (name, value)| reply.with(&format!("x-ratelimit-{name}"), value))
 }
 
 fn finish(reply: Reply) -> Response<Body> {
     let mut response = Response::builder().status(reply.status);
-    let reset = (super::world::seconds() + 3600).to_string();
-    let rate = [("limit", "5000"), ("remaining", "4999"), ("used", "1"), ("reset", &reset), ("resource", "core")];
-    for (name, value) in rate {
-        response = response.header(format!("x-ratelimit-{name}"), value);
-    }
+    response = response.header("x-github-request-id", format!("{:08X}", rand::random::<u32>()));
     for (name, value) in &reply.headers {
         response = response.header(name, value);
     }
@@ -224,7 +268,8 @@ async fn take_apart(request: Request<Body>, scheme: &str) -> Answer<Call> {
     let html = format!("{scheme}://{}", host.strip_prefix("api.").unwrap_or(host));
     let api = format!("{scheme}://{host}{prefix}");
     Ok(Call {
-        method: head.method.as_str().to_owned(),
+        // Whoever asks for the head alone gets it: the server keeps the body back.
+        method: if head.method == "HEAD" { "GET".to_owned() } else { head.method.as_str().to_owned() },
         // An escaped slash divides as well: some clients escape those of refs and paths, and no other parameter may have one.
         parts: percent(path).split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         path: path.to_owned(),

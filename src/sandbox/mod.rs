@@ -8,9 +8,11 @@ pub mod apps;
 pub mod auth;
 pub mod faults;
 pub mod git;
+mod graphql;
 pub mod hooks;
 mod http;
 mod pages;
+mod rate;
 pub mod refusal;
 mod shape;
 mod smart;
@@ -26,7 +28,7 @@ use tokio::task::JoinHandle;
 pub use act::pull::{MergeMethod, NewPull};
 pub use act::talk::Verdict;
 pub use faults::{Fault, Faults};
-pub use hooks::{Delivery, Hooks};
+pub use hooks::{Delivery, Hooks, Receiver};
 pub use refusal::{Answer, Refusal};
 pub use tls::Identity;
 pub use world::{CheckRun, Comment, Origin, Protection, Pull, PullState, Reaction, Role, Status, Visibility};
@@ -52,6 +54,18 @@ pub enum Wire {
     Plain,
     /// HTTPS only, as this one. Its addresses then say `localhost`, which certificates can name.
     Tls(Identity),
+    /// HTTPS as this one, and HTTP on another port. Webhooks tell the address of the first.
+    Both(Identity, SocketAddr),
+}
+
+impl Wire {
+    /// The certificate that a client has to trust.
+    pub fn certificate(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::Plain => None,
+            Self::Tls(identity) | Self::Both(identity, _) => Some(&identity.certificate),
+        }
+    }
 }
 
 impl SandboxConfig {
@@ -85,6 +99,7 @@ pub struct AppCredentials {
 pub struct Sandbox {
     world: Arc<World>,
     url: String,
+    plain_url: Option<String>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -106,19 +121,32 @@ impl Sandbox {
         let local = listener.local_addr()?;
         let url = match &config.wire {
             Wire::Plain => format!("http://{local}"),
-            Wire::Tls(_) => format!("https://localhost:{}", local.port()),
+            Wire::Tls(_) | Wire::Both(..) => format!("https://localhost:{}", local.port()),
         };
         let world = Arc::new(World::new(config.data_dir, url.clone()));
-        let router = axum::Router::new().fallback(http::serve).with_state(Arc::clone(&world));
-        let client = reqwest::Client::builder().no_proxy().build().map_err(std::io::Error::other)?;
-        let sender = tokio::spawn(Arc::clone(&world.hooks).run(client));
-        let server = match &config.wire {
-            Wire::Plain => tokio::spawn(answer(listener, router)),
-            Wire::Tls(identity) => tokio::spawn(answer(tls::TlsListener::over(listener, identity)?, router)),
-        };
-        Ok(Self { world, url, tasks: vec![sender, server] })
+        let router = |scheme| axum::Router::new().fallback(http::serve).with_state((Arc::clone(&world), scheme));
+        let clients = hooks::Clients::new().map_err(std::io::Error::other)?;
+        let mut tasks = vec![tokio::spawn(Arc::clone(&world.hooks).run(clients))];
+        let mut plain_url = None;
+        match &config.wire {
+            Wire::Plain => tasks.push(tokio::spawn(answer(listener, router("http")))),
+            Wire::Tls(identity) => {
+                tasks.push(tokio::spawn(answer(tls::TlsListener::over(listener, identity)?, router("https"))));
+            }
+            Wire::Both(identity, address) => {
+                let plain = tokio::net::TcpListener::bind(address).await?;
+                plain_url = Some(format!("http://{}", plain.local_addr()?));
+                tasks.push(tokio::spawn(answer(tls::TlsListener::over(listener, identity)?, router("https"))));
+                tasks.push(tokio::spawn(answer(plain, router("http"))));
+            }
+        }
+        Ok(Self { world, url, plain_url, tasks })
     }
 
+    /// The address that speaks HTTP, where another speaks HTTPS.
+    pub fn plain_url(&self) -> Option<&str> {
+        self.plain_url.as_deref()
+    }
     /// The address, without a slash at the end. The API is there and under `/api/v3`.
     pub fn url(&self) -> &str {
         &self.url
@@ -158,8 +186,20 @@ impl Sandbox {
     }
     /// Sends the App's webhooks there from now on, beginning with a ping.
     pub fn set_hook(&self, url: &str, secret: &str) {
-        self.world.hooks.set(url, secret);
+        self.set_receiver(Receiver::json(url, secret));
+    }
+    /// The same, in every way that GitHub sends them.
+    pub fn set_receiver(&self, receiver: Receiver) {
+        self.world.hooks.set_receiver(receiver);
         self.world.lock().ping();
+    }
+    /// Gives each asker so many requests in an hour, from now on; `None` refuses nobody, which is how it starts.
+    pub fn set_rate_limit(&self, limit: Option<u64>) {
+        self.world.rates.set_limit(limit);
+    }
+    /// Gives a repository another name or owner. Its old name leads there.
+    pub fn rename_repo(&self, from: &str, to: &str) -> Answer<()> {
+        self.world.lock().rename_repo(from, to)
     }
 
     /// As if nobody had made the App yet: it is made from a manifest, and then installed.
@@ -188,8 +228,12 @@ impl Sandbox {
     /// A new token of a person's.
     pub fn token_for(&self, login: &str) -> String {
         let token = auth::mint("ghp");
-        self.world.lock().tokens.insert(token.clone(), auth::Token::Personal(login.to_owned()));
+        self.give_token(login, &token);
         token
+    }
+    /// A token of a person's that somebody chose.
+    pub fn give_token(&self, login: &str, token: &str) {
+        self.world.lock().tokens.insert(token.to_owned(), auth::Token::Personal(login.to_owned()));
     }
     /// Lets every installation token die now.
     pub fn expire_tokens(&self) {
@@ -212,7 +256,7 @@ impl Sandbox {
     /// Protects a branch: these checks must succeed before a merge.
     pub fn protect(&self, repo: &str, branch: &str, required_checks: &[&str]) -> Answer<()> {
         let checks = required_checks.iter().map(|check| (*check).to_owned()).collect();
-        self.set_protection(repo, branch, Protection { checks, reviews: 0 })
+        self.set_protection(repo, branch, Protection { checks, ..Protection::default() })
     }
     /// Protects a branch in every way that the sandbox knows.
     pub fn set_protection(&self, repo: &str, branch: &str, rule: Protection) -> Answer<()> {
@@ -285,7 +329,11 @@ impl Sandbox {
     }
     /// Merges; gives the commit on the base.
     pub fn merge(&self, repo: &str, number: u64, user: &str) -> Answer<String> {
-        self.world.lock().merge(repo, number, user, MergeMethod::Merge, None)
+        self.merge_by(repo, number, user, MergeMethod::Merge)
+    }
+    /// Merges in one of the ways that there are.
+    pub fn merge_by(&self, repo: &str, number: u64, user: &str, method: MergeMethod) -> Answer<String> {
+        self.world.lock().merge(repo, number, user, method, None)
     }
     /// Closes without merging.
     pub fn close(&self, repo: &str, number: u64, user: &str) -> Answer<()> {

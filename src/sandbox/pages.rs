@@ -16,7 +16,10 @@ mod view;
 
 use view::{FilesPage, HomePage, PullPage, RepoPage, RunPage, Shell, TextPage};
 
-const API_WORDS: [&str; 11] = [
+const API_WORDS: [&str; 14] = [
+    "repositories",
+    "meta",
+    "zen",
     "app-manifests",
     "repos",
     "user",

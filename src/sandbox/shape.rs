@@ -174,7 +174,14 @@ fn plain_facts(map: &mut Map<String, Value>) {
     for key in numbers {
         map.insert(key.to_owned(), json!(0));
     }
-    for key in ["has_issues", "has_downloads", "allow_merge_commit", "allow_squash_merge", "allow_forking"] {
+    for key in [
+        "has_issues",
+        "has_downloads",
+        "allow_merge_commit",
+        "allow_squash_merge",
+        "allow_rebase_merge",
+        "allow_forking",
+    ] {
         map.insert(key.to_owned(), json!(true));
     }
     let not = [
@@ -186,7 +193,6 @@ fn plain_facts(map: &mut Map<String, Value>) {
         "disabled",
         "is_template",
         "web_commit_signoff_required",
-        "allow_rebase_merge",
         "allow_auto_merge",
         "delete_branch_on_merge",
     ];
@@ -253,6 +259,19 @@ pub fn installation(state: &State, base: &Base) -> Value {
         "single_file_paths": [],
         "suspended_by": null,
         "suspended_at": null,
+    })
+}
+
+/// A team by its lower-case `org/slug`.
+pub fn team(state: &State, base: &Base, name: &str) -> Value {
+    let (org, slug) = name.split_once('/').unwrap_or(("", name));
+    let id = state.teams.keys().position(|other| other == name).map_or(0, |at| 500 + at as u64);
+    let url = format!("{}/orgs/{org}/teams/{slug}", base.api);
+    json!({
+        "id": id, "node_id": node("T", id), "name": slug, "slug": slug, "description": null, "privacy": "closed",
+        "notification_setting": "notifications_enabled", "permission": "pull", "type": "organization",
+        "url": url, "html_url": format!("{}/orgs/{org}/teams/{slug}", base.html),
+        "members_url": format!("{url}/members{{/member}}"), "repositories_url": format!("{url}/repos"), "parent": null,
     })
 }
 

@@ -28,6 +28,13 @@ pub fn serve(world: &World, call: &Call) -> Answer<Reply> {
     };
     let (dir, login) = {
         let state = world.lock();
+        if let Some(id) = state.moved(&full)
+            && advertise
+        {
+            let now = state.repo_of_id(id)?.full_name();
+            let to = format!("{}/{now}.git/info/refs?service={service}", call.base.html);
+            return Ok(Reply::empty(301).with("location", &to));
+        }
         let Ok(who) = Who::read(&state, call.header("authorization")) else { return Ok(challenge()) };
         match (state.repo(&full), &who) {
             (Ok(repo), who) if allowed(repo, who, least) => {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::faults::Faults;
 use super::git::Git;
 use super::hooks::Hooks;
+use super::rate::Rates;
 use super::refusal::{Answer, Refusal};
 
 mod pull;
@@ -84,6 +85,8 @@ pub struct Protection {
     pub checks: Vec<String>,
     /// Approving reviews needed.
     pub reviews: u32,
+    /// The branch must have everything that its base has.
+    pub strict: bool,
 }
 
 /// A repository.
@@ -153,6 +156,8 @@ pub struct State {
     pub accounts: BTreeMap<String, Account>,
     /// Repositories by lower-case `owner/name`.
     pub repos: BTreeMap<String, Repo>,
+    /// Names that repositories had: lower-case `owner/name` to id.
+    pub moved: BTreeMap<String, u64>,
     /// Members by `org/slug`.
     pub teams: BTreeMap<String, BTreeSet<String>>,
     /// The App.
@@ -195,13 +200,29 @@ impl State {
             self.accounts.insert(login.to_lowercase(), account);
         }
     }
-    /// A repository by `owner/name`, in any case.
+    /// A repository by `owner/name`, in any case, or by a name that it had.
     pub fn repo(&self, name: &str) -> Answer<&Repo> {
-        self.repos.get(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+        match self.moved(name) {
+            Some(id) => self.repo_of_id(id),
+            None => self.repos.get(&name.to_lowercase()).ok_or_else(Refusal::not_found),
+        }
     }
     /// A repository, to change it.
     pub fn repo_mut(&mut self, name: &str) -> Answer<&mut Repo> {
-        self.repos.get_mut(&name.to_lowercase()).ok_or_else(Refusal::not_found)
+        let found = match self.moved(name) {
+            Some(id) => self.repos.values_mut().find(|repo| repo.id == id),
+            None => self.repos.get_mut(&name.to_lowercase()),
+        };
+        found.ok_or_else(Refusal::not_found)
+    }
+    /// A repository by its id.
+    pub fn repo_of_id(&self, id: u64) -> Answer<&Repo> {
+        self.repos.values().find(|repo| repo.id == id).ok_or_else(Refusal::not_found)
+    }
+    /// The id of the repository that had this name and has another now.
+    pub fn moved(&self, name: &str) -> Option<u64> {
+        let name = name.to_lowercase();
+        if self.repos.contains_key(&name) { None } else { self.moved.get(&name).copied() }
     }
     /// The account that a commit's address belongs to.
     pub fn by_email(&self, email: &str) -> Option<&Account> {
@@ -221,6 +242,8 @@ pub struct World {
     pub hooks: Arc<Hooks>,
     /// What goes wrong next.
     pub faults: Faults,
+    /// Who asked how often.
+    pub rates: Rates,
     /// Where the repositories lie.
     pub data_dir: PathBuf,
     /// What was written through the API, once somebody asked to keep it.
@@ -236,6 +259,7 @@ impl World {
             revision: 0,
             accounts: BTreeMap::new(),
             repos: BTreeMap::new(),
+            moved: BTreeMap::new(),
             teams: BTreeMap::new(),
             apps: super::apps::Apps::default(),
             tokens: BTreeMap::new(),
@@ -243,11 +267,8 @@ impl World {
             home,
         };
         state.add_account(BOT, Kind::Bot);
-        Self { state: Mutex::new(state), hooks, faults: Faults::default(), data_dir, heard: Mutex::default() }
-    }
-    /// What its port speaks.
-    pub fn scheme(&self) -> &'static str {
-        if self.lock().home.starts_with("https:") { "https" } else { "http" }
+        let (faults, rates) = (Faults::default(), Rates::default());
+        Self { state: Mutex::new(state), hooks, faults, rates, data_dir, heard: Mutex::default() }
     }
     /// Keeps a written request, when somebody wants them.
     pub fn hear(&self, method: &str, path: &str, body: &[u8]) {

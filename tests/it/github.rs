@@ -1,5 +1,6 @@
 //! The GitHub adapter against a recorder that answers canned JSON: what goes over the wire, and what comes of it.
 
+mod answers;
 mod calls;
 mod fake;
 mod hooks;

@@ -15,7 +15,11 @@ use tidegate::sandbox::{Fault, Protection, PullState, Refusal, Role, Sandbox, Sa
 
 mod apps;
 mod contract;
+mod deliveries;
+mod differences;
+mod graphql;
 mod tls;
+mod worlds;
 
 const REPO: &str = "acme/infra";
 
@@ -363,7 +367,7 @@ async fn a_protected_branch_waits_for_its_checks() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();
     let (app, lin) = (stage.installation_token().await, stage.sandbox.token_for("lin"));
-    let rule = Protection { checks: vec!["tidegate/apply".into()], reviews: 1 };
+    let rule = Protection { checks: vec!["tidegate/apply".into()], reviews: 1, ..Protection::default() };
     stage.sandbox.set_protection(REPO, "main", rule).unwrap();
     let pull = format!("/repos/{REPO}/pulls/{number}");
     let merge = format!("{pull}/merge");

@@ -20,6 +20,7 @@ mod hub;
 mod killed;
 mod linked;
 mod locks;
+mod moved;
 mod neighbours;
 mod notes;
 mod plan;

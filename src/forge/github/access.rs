@@ -311,6 +311,7 @@ fn again(error: &ForgeError) -> ForgeError {
         ForgeError::TooLong(text) => ForgeError::TooLong(text.clone()),
         ForgeError::Suspended(text) => ForgeError::Suspended(text.clone()),
         ForgeError::RateLimited { wait_ms } => ForgeError::RateLimited { wait_ms: *wait_ms },
+        ForgeError::Unreadable(text) => ForgeError::Unreadable(text.clone()),
         ForgeError::Unavailable(text) => ForgeError::Unavailable(text.clone()),
     }
 }

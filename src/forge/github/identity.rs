@@ -50,7 +50,7 @@ impl GitHub {
         } else {
             answer.read::<User>()?.login
         };
-        login.ok_or_else(|| ForgeError::Unavailable(format!("GET {path}: the answer does not say who we are")))
+        login.ok_or_else(|| ForgeError::Unreadable(format!("GET {path}: the answer does not say who we are")))
     }
 }
 

@@ -38,7 +38,7 @@ impl GitHub {
             found.extend(elements::<T>(answer.read()?, shape)?);
             next = next_link(&answer.headers).map(|link| self.access.below_root(&link)).transpose()?;
         }
-        Err(ForgeError::Unavailable(format!("{path}: the list does not end")))
+        Err(ForgeError::Unreadable(format!("{path}: the list does not end")))
     }
 }
 
@@ -51,7 +51,9 @@ fn elements<T: DeserializeOwned>(page: Value, shape: Shape) -> Result<Vec<T>, Fo
         (Shape::Under(key), Value::Object(mut object)) => object.remove(key).unwrap_or(Value::Null),
         (_, other) => other,
     };
-    serde_json::from_value(list).map_err(|error| ForgeError::Unavailable(format!("a list could not be read: {error}")))
+    // The reader's own words could quote what it read.
+    serde_json::from_value(list)
+        .map_err(|_| ForgeError::Unreadable("a list has another shape than GitHub's".to_owned()))
 }
 
 /// The target of `rel="next"`.
@@ -69,7 +71,7 @@ fn next_link(headers: &HeaderMap) -> Option<String> {
 pub(super) fn below(root: &Url, link: &str) -> Result<String, ForgeError> {
     let target = root
         .join(link)
-        .map_err(|error| ForgeError::Unavailable(format!("the next page's link cannot be read: {error}")))?;
+        .map_err(|error| ForgeError::Unreadable(format!("the next page's link cannot be read: {error}")))?;
     let prefix = root.path().trim_end_matches('/');
     let path = target.path().strip_prefix(prefix).filter(|rest| rest.starts_with('/')).unwrap_or(target.path());
     Ok(target.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")))

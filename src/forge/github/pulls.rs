@@ -25,7 +25,7 @@ impl GitHub {
         let found: Pull = self.ask(Whose::Repo(&pull.repo.name), &Ask::get(&path)).await?.read()?;
         found
             .seen(pull.repo.key.id, &pull.repo.name)
-            .ok_or_else(|| ForgeError::Unavailable(format!("GET {path}: the answer lacks head, base, state or time")))
+            .ok_or_else(|| ForgeError::Unreadable(format!("GET {path}: the answer lacks head, base, state or time")))
     }
 
     pub(super) async fn list_open_pulls(&self, repo: &RepoRef) -> Result<Vec<(u64, Seen)>, ForgeError> {

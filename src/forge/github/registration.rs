@@ -156,7 +156,7 @@ impl Registration for Registrar {
         }
         // An error of the reader could quote what it read.
         let made = serde_json::from_str::<Made>(&answer.body).map_err(|error| {
-            ForgeError::Unavailable(format!(
+            ForgeError::Unreadable(format!(
                 "the App in the answer cannot be read ({:?} at column {})",
                 error.classify(),
                 error.column()

@@ -13,7 +13,7 @@ use crate::ports::forge::{ForgeError, GitAccess, RepoRef};
 impl GitHub {
     pub(super) async fn get_repo(&self, name: &str) -> Result<RepoRef, ForgeError> {
         let found = self.raw_repo(name).await?;
-        found.named(&self.forge).ok_or_else(|| ForgeError::Unavailable(format!("`{name}`: the answer has no name")))
+        found.named(&self.forge).ok_or_else(|| ForgeError::Unreadable(format!("`{name}`: the answer has no name")))
     }
 
     async fn raw_repo(&self, name: &str) -> Result<Repo, ForgeError> {

@@ -12,7 +12,7 @@ use super::refusal::refusal;
 use crate::ports::forge::ForgeError;
 
 /// The longest that one call may take, from connect to the last byte.
-const WHOLE_CALL: Duration = Duration::from_secs(60);
+pub(super) const WHOLE_CALL: Duration = Duration::from_secs(60);
 
 /// Whose token a call needs.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +75,18 @@ impl Answer {
         if self.status.is_success() { Ok(self) } else { Err(refusal(ask, &self)) }
     }
 
-    /// Reads the body.
+    /// Reads the body. What it says stays out of the error: it may be a secret.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ForgeError> {
-        serde_json::from_str(&self.body)
-            .map_err(|error| ForgeError::Unavailable(format!("an answer could not be read: {}", place(&error))))
+        serde_json::from_str(&self.body).map_err(|error| {
+            let kind = self.headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            ForgeError::Unreadable(format!(
+                "{} bytes of {} with status {}: {}",
+                self.body.len(),
+                kind.unwrap_or("no type"),
+                self.status.as_u16(),
+                place(&error)
+            ))
+        })
     }
 
     /// Reads the body of something that was just made.
@@ -88,6 +96,8 @@ impl Answer {
         if self.status == StatusCode::CREATED {
             return self.read();
         }
+        // What is no JSON at all comes from something that stands before the forge.
+        self.read::<Value>()?;
         Err(ForgeError::NotFound(format!(
             "{} {}: {} instead of 201; did the repository move?",
             ask.method,
@@ -99,11 +109,16 @@ impl Answer {
 
 /// Sends once, with whatever credential `crab` has.
 pub(super) async fn send(crab: &Octocrab, ask: &Ask) -> Result<Answer, ForgeError> {
+    send_within(crab, ask, WHOLE_CALL).await
+}
+
+/// The same, in less or more time.
+pub(super) async fn send_within(crab: &Octocrab, ask: &Ask, longest: Duration) -> Result<Answer, ForgeError> {
     let unavailable =
         |why: &dyn std::fmt::Display| ForgeError::Unavailable(format!("{} {}: {why}", ask.method, ask.shown()));
-    let answer = tokio::time::timeout(WHOLE_CALL, exchange(crab, ask))
+    let answer = tokio::time::timeout(longest, exchange(crab, ask))
         .await
-        .map_err(|_| unavailable(&"no answer within a minute"))?
+        .map_err(|_| unavailable(&format_args!("no answer within {longest:?}")))?
         .map_err(|error| unavailable(&reason(&error)))?;
     tracing::debug!(method = %ask.method, path = ask.shown(), status = answer.status.as_u16(), "github");
     Ok(answer)

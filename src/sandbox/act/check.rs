@@ -10,6 +10,9 @@ const STATUSES: [&str; 6] = ["queued", "in_progress", "completed", "waiting", "r
 const CONCLUSIONS: [&str; 8] =
     ["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required", "stale"];
 
+/// The most statuses of one name that a commit takes.
+const MOST_STATUSES: usize = 1_000;
+
 fn text(body: &Value, key: &str) -> Option<String> {
     body[key].as_str().map(str::to_owned)
 }
@@ -162,6 +165,12 @@ impl State {
                 "description",
                 "description is too long (maximum is 140 characters)",
             ));
+        }
+        let same =
+            |one: &&Status| one.sha == sha && one.context == text(body, "context").unwrap_or_else(|| "default".into());
+        if found.statuses.iter().filter(same).count() >= MOST_STATUSES {
+            let message = "This SHA and context has reached the maximum number of statuses.";
+            return Err(Refusal::field("Status", "custom", "context", message));
         }
         let target_url = text(body, "target_url").filter(|url| !url.is_empty());
         let context = text(body, "context").unwrap_or_else(|| "default".into());

@@ -31,6 +31,25 @@ pub enum MergeMethod {
     Merge,
     /// One commit with all changes.
     Squash,
+    /// Each commit anew on the base.
+    Rebase,
+}
+
+/// Whether the base has commits that a strict rule wants the head to have first.
+pub fn is_behind(repo: &Repo, pull: &Pull) -> bool {
+    let strict = repo.protections.get(&pull.base).is_some_and(|rule| rule.strict);
+    let tip = repo.branches.get(&pull.base);
+    strict && tip.is_some_and(|tip| !repo.git.contains(&pull.head_sha, tip).unwrap_or(true))
+}
+
+/// What a merge that a strict rule forbids is answered.
+fn out_of_date(repo: &Repo, pull: &Pull) -> Refusal {
+    let checks = repo.protections.get(&pull.base).map_or(&[][..], |rule| rule.checks.as_slice());
+    match checks {
+        [] => Refusal::new(409, "Head branch is out of date. Review and try the merge again."),
+        [one] => Refusal::new(405, format!("Required status check \"{one}\" is expected.")),
+        more => Refusal::new(405, format!("{0} of {0} required status checks are expected.", more.len())),
+    }
 }
 
 /// Why a protected branch does not take the pull yet, in words; empty when it does.
@@ -137,6 +156,7 @@ impl State {
             reviews: Vec::new(),
             happenings: Vec::new(),
             mergeable: None,
+            test_merge: None,
         };
         self.repo_mut(repo)?.pulls.insert(number, pull);
         self.pull_event(repo, number, "opened", author, json!({}))?;
@@ -159,8 +179,23 @@ impl State {
             let state = word(found, pull);
             return Ok(Depth { mergeable: Some(*clean), mergeable_state: state });
         }
-        let clean = found.git.try_merge(&tip, &head)? != Merged::Conflict;
-        self.repo_mut(repo)?.pull_mut(number)?.mergeable = Some((tip, head, clean));
+        let place = format!("refs/pull/{number}/merge");
+        let test = match found.git.try_merge(&tip, &head)? {
+            Merged::Tree(tree) => {
+                let by = self.signature(&pull.author);
+                let message = format!("Merge {head} into {tip}");
+                let sha = found.git.commit_tree(&tree, &[&tip, &head], &message, &by)?;
+                found.git.point(&place, &sha)?;
+                Some(sha)
+            }
+            Merged::Conflict => {
+                found.git.unpoint(&place)?;
+                None
+            }
+        };
+        let pull = self.repo_mut(repo)?.pull_mut(number)?;
+        pull.mergeable = Some((tip, head, test.is_some()));
+        pull.test_merge = test;
         Ok(Depth { mergeable: None, mergeable_state: "unknown" })
     }
 
@@ -260,26 +295,58 @@ impl State {
             return Err(Refusal::new(409, "Head branch was modified. Review and try the merge again."));
         }
         let stuck = || Refusal::new(405, "Pull Request is not mergeable");
-        if pull.state != PullState::Open {
-            return Err(stuck());
+        match pull.state {
+            PullState::Open => {}
+            PullState::Draft => return Err(Refusal::new(405, "Pull Request is still a draft")),
+            PullState::Closed => return Err(stuck()),
         }
         if let Some(reason) = missing(found, pull).first() {
             return Err(Refusal::new(405, reason.clone()));
         }
+        if is_behind(found, pull) {
+            return Err(out_of_date(found, pull));
+        }
         let tip = found.branches.get(&pull.base).ok_or_else(stuck)?.clone();
         let Merged::Tree(tree) = found.git.try_merge(&tip, &pull.head_sha)? else { return Err(stuck()) };
-        let (message, parents) = match method {
-            MergeMethod::Merge => (
-                format!("Merge pull request #{number} from {}/{}\n\n{}", found.owner, pull.head, pull.title),
-                vec![tip.as_str(), pull.head_sha.as_str()],
-            ),
-            MergeMethod::Squash => (format!("{} (#{number})", pull.title), vec![tip.as_str()]),
+        let sha = match method {
+            MergeMethod::Merge => {
+                let message =
+                    format!("Merge pull request #{number} from {}/{}\n\n{}", found.owner, pull.head, pull.title);
+                found.git.commit_tree(&tree, &[&tip, &pull.head_sha], &message, &author)?
+            }
+            MergeMethod::Squash => {
+                found.git.commit_tree(&tree, &[&tip], &format!("{} (#{number})", pull.title), &author)?
+            }
+            MergeMethod::Rebase => {
+                let rebased = found.git.rebased(&tip, &pull.head_sha, &author)?;
+                rebased.ok_or_else(|| Refusal::new(405, "This branch can't be rebased"))?
+            }
         };
-        let sha = found.git.commit_tree(&tree, &parents, &message, &author)?;
         found.git.point(&format!("refs/heads/{}", pull.base), &sha)?;
         self.mark_merged(repo, number, &sha, by)?;
         self.sync(repo, by)?;
         Ok(sha)
+    }
+
+    /// Merges the base into the head's branch, as the button of a branch that is behind does.
+    pub fn update_branch(&mut self, repo: &str, number: u64, by: &str, expected: Option<&str>) -> Answer<()> {
+        let author = self.signature(by);
+        let found = self.repo(repo)?;
+        let pull = found.pull(number)?;
+        if expected.is_some_and(|sha| sha != pull.head_sha) {
+            return Err(Refusal::new(422, "expected head sha didn't match current head ref."));
+        }
+        let tip = found.branches.get(&pull.base).ok_or_else(Refusal::not_found)?;
+        let Merged::Tree(tree) = found.git.try_merge(&pull.head_sha, tip)? else {
+            return Err(Refusal::new(422, "merge conflict between base and head"));
+        };
+        if found.git.contains(&pull.head_sha, tip)? {
+            return Err(Refusal::new(422, "There are no new commits on the base branch."));
+        }
+        let message = format!("Merge branch '{}' into {}", pull.base, pull.head);
+        let sha = found.git.commit_tree(&tree, &[&pull.head_sha, tip], &message, &author)?;
+        found.git.point(&format!("refs/heads/{}", pull.head), &sha)?;
+        self.sync(repo, by)
     }
 
     /// Records that a pull's commits are in its base.
@@ -303,6 +370,8 @@ fn word(repo: &Repo, pull: &Pull) -> &'static str {
         "dirty"
     } else if !missing(repo, pull).is_empty() {
         "blocked"
+    } else if is_behind(repo, pull) {
+        "behind"
     } else if unstable(repo, &pull.head_sha) {
         "unstable"
     } else {

@@ -120,6 +120,15 @@ impl State {
         Ok(())
     }
 
+    /// Unfolds a comment, found by its node id.
+    pub fn unminimize(&mut self, node: &str) -> Answer<()> {
+        self.touch();
+        let mut comments = self.repos.values_mut().flat_map(|repo| repo.comments.iter_mut());
+        let found = comments.find(|comment| shape::node("IC", comment.id) == node);
+        found.ok_or_else(Refusal::not_found)?.minimized = None;
+        Ok(())
+    }
+
     /// Adds a reaction; tells whether it was new.
     pub fn react(&mut self, repo: &str, id: u64, login: &str, content: &str) -> Answer<(Reaction, Fresh)> {
         if !CONTENTS.contains(&content) {
@@ -134,6 +143,15 @@ impl State {
         let new = Reaction { id: fresh, login: login.to_owned(), content: content.to_owned(), at: now() };
         comment.reactions.push(new.clone());
         Ok((new, Fresh::New))
+    }
+
+    /// Takes one's own reaction back.
+    pub fn unreact(&mut self, repo: &str, comment: u64, login: &str, id: u64) -> Answer<()> {
+        let reactions = &mut self.repo_mut(repo)?.comment_mut(comment)?.reactions;
+        let at = reactions.iter().position(|one| one.id == id && one.login == login);
+        reactions.remove(at.ok_or_else(Refusal::not_found)?);
+        self.touch();
+        Ok(())
     }
 
     /// Writes a review of the head.

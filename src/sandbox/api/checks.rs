@@ -9,18 +9,20 @@ use crate::sandbox::refusal::{Answer, Refusal};
 use crate::sandbox::shape;
 use crate::sandbox::world::{CheckRun, Role};
 
+const CHECK_TEXTS: [&str; 6] = ["name", "head_sha", "status", "conclusion", "details_url", "external_id"];
+
 pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
     match (desk.call.method.as_str(), rest) {
         ("POST", ["check-runs"]) => {
             app_only(desk)?;
-            let body = desk.call.json()?;
+            let body = desk.call.texts(&CHECK_TEXTS)?;
             let id = desk.state.create_run(&desk.repo, &body)?;
             Ok(Reply::json(201, &run(desk, id)?))
         }
         ("GET", ["check-runs", id]) => Ok(Reply::json(200, &run(desk, number(id)?)?)),
         ("PATCH", ["check-runs", id]) => {
             app_only(desk)?;
-            let (id, body) = (number(id)?, desk.call.json()?);
+            let (id, body) = (number(id)?, desk.call.texts(&CHECK_TEXTS)?);
             desk.state.update_run(&desk.repo, id, &body)?;
             Ok(Reply::json(200, &run(desk, id)?))
         }
@@ -28,6 +30,13 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
             let login = desk.require_someone(Role::Write)?;
             desk.state.rerequest_run(&desk.repo, number(id)?, &login).map(|()| Reply::json(201, &json!({})))
         }
+        ("GET", ["check-runs", id, "annotations"]) => {
+            let id = number(id)?;
+            let repo = desk.state.repo(&desk.repo)?;
+            let run = repo.runs.iter().find(|run| run.id == id).ok_or_else(Refusal::not_found)?;
+            Ok(desk.call.page(run.annotations.clone(), None))
+        }
+        ("GET", ["check-suites", id, rest @ ..]) => suite(desk, number(id)?, rest),
         ("POST", ["check-suites", id, "rerequest"]) => {
             let login = desk.require_someone(Role::Write)?;
             desk.state.rerequest_suite(&desk.repo, number(id)?, &login).map(|()| Reply::json(201, &json!({})))
@@ -35,7 +44,7 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
         ("GET", ["statuses", sha]) => statuses(desk, sha),
         ("POST", ["statuses", sha]) => {
             let login = desk.require_someone(Role::Write)?;
-            let body = desk.call.json()?;
+            let body = desk.call.texts(&["state", "context", "description", "target_url"])?;
             let id = desk.state.add_status(&desk.repo, sha, &login, &body)?;
             let repo = desk.state.repo(&desk.repo)?;
             let status = repo.statuses.iter().find(|status| status.id == id).ok_or_else(Refusal::not_found)?;
@@ -60,6 +69,20 @@ fn run(desk: &Desk<'_>, id: u64) -> Answer<Value> {
     let repo = desk.state.repo(&desk.repo)?;
     let run = repo.runs.iter().find(|run| run.id == id).ok_or_else(Refusal::not_found)?;
     Ok(shape::check::run(desk.state, &desk.call.base, repo, run))
+}
+
+fn suite(desk: &Desk<'_>, id: u64, rest: &[&str]) -> Answer<Reply> {
+    let (state, base) = (&*desk.state, &desk.call.base);
+    let repo = state.repo(&desk.repo)?;
+    let (sha, _) = repo.suites.iter().find(|(_, suite)| **suite == id).ok_or_else(Refusal::not_found)?;
+    match rest {
+        [] => Ok(Reply::json(200, &shape::check::suite(state, base, repo, sha, id))),
+        ["check-runs"] => {
+            let runs = repo.runs.iter().rev().filter(|run| run.suite == id);
+            Ok(desk.call.page(runs.map(|run| shape::check::run(state, base, repo, run)).collect(), Some("check_runs")))
+        }
+        _ => Err(Refusal::not_found()),
+    }
 }
 
 fn statuses(desk: &Desk<'_>, name: &str) -> Answer<Reply> {

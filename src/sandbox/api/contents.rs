@@ -4,6 +4,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::sandbox::auth::Who;
 use crate::sandbox::http::Reply;
 use crate::sandbox::refusal::{Answer, Refusal};
 use crate::sandbox::shape;
@@ -28,27 +29,6 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
         ("GET", ["rules", "branches", name @ ..]) => rules(desk, &name.join("/")),
         ("GET", ["contents", path @ ..]) => contents(desk, &path.join("/")),
         ("PUT", ["contents", path @ ..]) => put_contents(desk, &path.join("/")),
-        ("GET", ["git", "ref", "heads", name @ ..]) => reference(desk, 200, &name.join("/")),
-        ("POST", ["git", "refs"]) => {
-            let login = desk.require_someone(Role::Write)?;
-            let body = desk.call.json()?;
-            let name = body["ref"].as_str().and_then(|name| name.strip_prefix("refs/heads/")).unwrap_or("").to_owned();
-            if name.is_empty() || desk.state.repo(&desk.repo)?.branches.contains_key(&name) {
-                return Err(Refusal::new(422, "Reference already exists"));
-            }
-            desk.state.set_branch(&desk.repo, &name, body["sha"].as_str().unwrap_or(""), &login)?;
-            reference(desk, 201, &name)
-        }
-        ("PATCH", ["git", "refs", "heads", name @ ..]) => {
-            let login = desk.require_someone(Role::Write)?;
-            let body = desk.call.json()?;
-            desk.state.set_branch(&desk.repo, &name.join("/"), body["sha"].as_str().unwrap_or(""), &login)?;
-            reference(desk, 200, &name.join("/"))
-        }
-        ("DELETE", ["git", "refs", "heads", name @ ..]) => {
-            let login = desk.require_someone(Role::Write)?;
-            desk.state.delete_branch(&desk.repo, &name.join("/"), &login).map(|()| Reply::empty(204))
-        }
         ("GET", ["compare", range @ ..]) => compare(desk, &range.join("/")),
         _ => Err(Refusal::not_found()),
     }
@@ -88,7 +68,7 @@ fn checks_of(desk: &Desk<'_>, name: &str) -> Answer<Value> {
     let repo = desk.state.repo(&desk.repo)?;
     let rule = repo.protections.get(name).cloned().unwrap_or_default();
     let each: Vec<Value> = rule.checks.iter().map(|check| json!({"context": check, "app_id": null})).collect();
-    Ok(json!({"strict": false, "contexts": rule.checks, "checks": each, "enforcement_level": "everyone"}))
+    Ok(json!({"strict": rule.strict, "contexts": rule.checks, "checks": each, "enforcement_level": "everyone"}))
 }
 
 fn branch(desk: &Desk<'_>, name: &str) -> Answer<Reply> {
@@ -108,6 +88,10 @@ fn branch(desk: &Desk<'_>, name: &str) -> Answer<Reply> {
 }
 
 fn protection(desk: &Desk<'_>, name: &str) -> Answer<Reply> {
+    // A person who may not administer is told that there is nothing; an App, that it may not.
+    if matches!(desk.who, Who::Person(_)) && desk.require(Role::Admin).is_err() {
+        return Err(Refusal::not_found());
+    }
     desk.require_someone(Role::Admin)?;
     let repo = desk.state.repo(&desk.repo)?;
     if !repo.branches.contains_key(name) {
@@ -138,11 +122,11 @@ fn rules(desk: &Desk<'_>, name: &str) -> Answer<Reply> {
             one["parameters"] = parameters;
             shown.push(one);
         };
-        if !rule.checks.is_empty() {
+        if !rule.checks.is_empty() || rule.strict {
             let checks: Vec<Value> = rule.checks.iter().map(|name| json!({"context": name})).collect();
             add(
                 "required_status_checks",
-                json!({"required_status_checks": checks, "strict_required_status_checks_policy": false}),
+                json!({"required_status_checks": checks, "strict_required_status_checks_policy": rule.strict}),
             );
         }
         if rule.reviews > 0 {
@@ -170,6 +154,9 @@ fn contents(desk: &Desk<'_>, path: &str) -> Answer<Reply> {
     match found {
         Some(entry) if entry.kind != "dir" => {
             let bytes = repo.git.read(&sha, path).ok_or_else(Refusal::not_found)?;
+            if desk.call.header("accept").is_some_and(|kind| kind.contains("raw")) {
+                return Ok(Reply::text("application/vnd.github.raw; charset=utf-8", bytes));
+            }
             Ok(Reply::json(200, &shape::commit::content(base, repo, name, &entry, Some(&bytes))))
         }
         None if !path.is_empty() => Err(Refusal::not_found()),
@@ -184,7 +171,7 @@ fn contents(desk: &Desk<'_>, path: &str) -> Answer<Reply> {
 
 fn put_contents(desk: &mut Desk<'_>, path: &str) -> Answer<Reply> {
     let login = desk.require_someone(Role::Write)?;
-    let body = desk.call.json()?;
+    let body = desk.call.texts(&["message", "content", "branch", "sha"])?;
     let text: String = body["content"].as_str().unwrap_or("").chars().filter(|c| !c.is_whitespace()).collect();
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(text)
@@ -209,12 +196,6 @@ fn put_contents(desk: &mut Desk<'_>, path: &str) -> Answer<Reply> {
     let commit = shape::commit::whole(desk.state, base, repo, &repo.git.show(&sha)?);
     let shown = json!({"content": shape::commit::content(base, repo, &branch, &entry, None), "commit": commit});
     Ok(Reply::json(if old.is_some() { 200 } else { 201 }, &shown))
-}
-
-fn reference(desk: &Desk<'_>, status: u16, name: &str) -> Answer<Reply> {
-    let repo = desk.state.repo(&desk.repo)?;
-    let sha = repo.branches.get(name).ok_or_else(Refusal::not_found)?;
-    Ok(Reply::json(status, &shape::commit::reference(&desk.call.base, repo, name, sha)))
 }
 
 fn compare(desk: &Desk<'_>, range: &str) -> Answer<Reply> {

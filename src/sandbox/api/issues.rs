@@ -16,8 +16,16 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
         return match rest {
             [] => comment(desk, id),
             ["reactions"] => reactions(desk, id),
+            ["reactions", reaction] if desk.call.method == "DELETE" => {
+                let login = desk.require_someone(Role::Read)?;
+                let reaction = reaction.parse().map_err(|_| Refusal::not_found())?;
+                desk.state.unreact(&desk.repo, id, &login, reaction).map(|()| Reply::empty(204))
+            }
             _ => Err(Refusal::not_found()),
         };
+    }
+    if rest.is_empty() && desk.call.method == "GET" {
+        return list(desk);
     }
     let [number, rest @ ..] = rest else { return Err(Refusal::not_found()) };
     let number: u64 = number.parse().map_err(|_| Refusal::not_found())?;
@@ -33,18 +41,23 @@ pub(super) fn serve(desk: &mut Desk<'_>, rest: &[&str]) -> Answer<Reply> {
     }
 }
 
+/// Every pull is an issue; there are no others.
+fn list(desk: &Desk<'_>) -> Answer<Reply> {
+    let repo = desk.state.repo(&desk.repo)?;
+    let want = desk.call.query.get("state").map_or("open", String::as_str);
+    let of_state = repo.pulls.values().rev().filter(|pull| want == "all" || pull.is_open() == (want == "open"));
+    let shown = of_state.map(|pull| shape::pull::issue(desk.state, &desk.call.base, repo, pull)).collect();
+    Ok(desk.call.page(shown, None))
+}
+
 fn shown(desk: &Desk<'_>, id: u64) -> Answer<Value> {
     let repo = desk.state.repo(&desk.repo)?;
     Ok(shape::talk::comment(desk.state, &desk.call.base, repo, repo.comment(id)?))
 }
 
 fn body_text(desk: &Desk<'_>) -> Answer<String> {
-    let body = desk.call.json()?;
-    match &body["body"] {
-        Value::String(text) => Ok(text.clone()),
-        Value::Null => Ok(String::new()),
-        _ => Err(Refusal::new(422, "Invalid request.\n\nFor 'properties/body', the value is not a string.")),
-    }
+    let body = desk.call.texts(&["body"])?;
+    Ok(body["body"].as_str().unwrap_or_default().to_owned())
 }
 
 fn comments(desk: &mut Desk<'_>, number: u64) -> Answer<Reply> {
@@ -85,7 +98,7 @@ fn comment(desk: &mut Desk<'_>, id: u64) -> Answer<Reply> {
 fn reactions(desk: &mut Desk<'_>, id: u64) -> Answer<Reply> {
     if desk.call.method == "POST" {
         let login = desk.require_someone(Role::Read)?;
-        let body = desk.call.json()?;
+        let body = desk.call.texts(&["content"])?;
         let (reaction, fresh) = desk.state.react(&desk.repo, id, &login, body["content"].as_str().unwrap_or(""))?;
         let status = if fresh == Fresh::New { 201 } else { 200 };
         return Ok(Reply::json(status, &shape::talk::reaction(desk.state, &desk.call.base, &reaction)));

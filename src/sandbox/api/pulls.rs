@@ -40,6 +40,13 @@ fn one(desk: &mut Desk<'_>, number: u64, rest: &[&str]) -> Answer<Reply> {
             Ok(Reply::empty(if merged { 204 } else { 404 }))
         }
         ("PUT", ["merge"]) => merge(desk, number),
+        ("PUT", ["update-branch"]) => {
+            let login = desk.require_someone(Role::Write)?;
+            let body = desk.call.texts(&["expected_head_sha"])?;
+            desk.state.update_branch(&desk.repo, number, &login, body["expected_head_sha"].as_str())?;
+            let url = format!("{}/pulls/{number}", desk.call.base.repo(desk.state.repo(&desk.repo)?));
+            Ok(Reply::json(202, &json!({"message": "Updating pull request branch.", "url": url})))
+        }
         ("GET" | "POST", ["reviews"]) => reviews(desk, number),
         ("GET", ["reviews", id]) => review(desk, number, id.parse().unwrap_or(0)),
         ("PUT", ["reviews", id, "dismissals"]) => {
@@ -79,7 +86,7 @@ fn list(desk: &Desk<'_>) -> Answer<Reply> {
 
 fn create(desk: &mut Desk<'_>) -> Answer<Reply> {
     let login = desk.require_someone(Role::Read)?;
-    let body = desk.call.json()?;
+    let body = desk.call.texts(&["head", "base", "title", "body"])?;
     let field = |key: &str| body[key].as_str().unwrap_or("");
     let state = if body["draft"].as_bool() == Some(true) { PullState::Draft } else { PullState::Open };
     let new =
@@ -93,7 +100,7 @@ fn edit(desk: &mut Desk<'_>, number: u64) -> Answer<Reply> {
     if desk.state.repo(&desk.repo)?.pull(number)?.author != login {
         desk.require(Role::Write)?;
     }
-    let body = desk.call.json()?;
+    let body = desk.call.texts(&["title", "body", "state", "base"])?;
     desk.state.edit_pull(&desk.repo, number, &login, &body)?;
     match body["state"].as_str() {
         Some("closed") => desk.state.close(&desk.repo, number, &login)?,
@@ -134,11 +141,12 @@ fn commits(desk: &Desk<'_>, number: u64) -> Answer<Reply> {
 
 fn merge(desk: &mut Desk<'_>, number: u64) -> Answer<Reply> {
     let login = desk.require_someone(Role::Write)?;
-    let body = desk.call.json()?;
+    let body = desk.call.texts(&["merge_method", "sha", "commit_title", "commit_message"])?;
     let method = match body["merge_method"].as_str().unwrap_or("merge") {
         "merge" => MergeMethod::Merge,
         "squash" => MergeMethod::Squash,
-        _ => return Err(Refusal::new(405, "Rebase merges are not allowed on this repository.")),
+        "rebase" => MergeMethod::Rebase,
+        other => return Err(Refusal::wrong_type("merge_method", &json!(other), "one of merge, squash, rebase")),
     };
     let sha = desk.state.merge(&desk.repo, number, &login, method, body["sha"].as_str())?;
     Ok(Reply::json(200, &json!({"sha": sha, "merged": true, "message": "Pull Request successfully merged"})))
@@ -147,7 +155,7 @@ fn merge(desk: &mut Desk<'_>, number: u64) -> Answer<Reply> {
 fn reviews(desk: &mut Desk<'_>, number: u64) -> Answer<Reply> {
     if desk.call.method == "POST" {
         let login = desk.require_someone(Role::Read)?;
-        let body = desk.call.json()?;
+        let body = desk.call.texts(&["event", "body", "commit_id"])?;
         let verdict = match body["event"].as_str() {
             Some("APPROVE") => Verdict::Approve,
             Some("REQUEST_CHANGES") => Verdict::RequestChanges,

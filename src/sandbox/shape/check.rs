@@ -6,7 +6,11 @@ use super::{Base, app, login, node, repo};
 use crate::sandbox::world::{CheckRun, Repo, Role, State, Status};
 
 fn pulls(base: &Base, repo: &Repo, sha: &str) -> Vec<Value> {
-    let of_head = repo.pulls.values().filter(|pull| pull.is_open() && pull.head_sha == sha);
+    // What comes from a fork is named nowhere here.
+    let of_head = repo
+        .pulls
+        .values()
+        .filter(|pull| pull.is_open() && pull.head_sha == sha && !repo.forks.contains_key(&pull.head));
     of_head.map(|pull| super::pull::mention(base, repo, pull)).collect()
 }
 

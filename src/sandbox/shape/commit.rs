@@ -97,6 +97,15 @@ pub fn file(base: &Base, repo: &Repo, sha: &str, file: &Changed) -> Value {
     value
 }
 
+/// The most bytes of a file that the contents API shows.
+const SHOWN: usize = 1 << 20;
+
+/// Base64 in lines, as GitHub sends it.
+pub fn lines(text: &str) -> String {
+    let lines: Vec<&str> = text.as_bytes().chunks(60).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    lines.iter().fold(String::new(), |all, line| all + line + "\n")
+}
+
 /// A file or directory row of the contents API; `bytes` fills in the content.
 pub fn content(base: &Base, repo: &Repo, reference: &str, entry: &Entry, bytes: Option<&[u8]>) -> Value {
     let api = base.repo(repo);
@@ -110,20 +119,20 @@ pub fn content(base: &Base, repo: &Repo, reference: &str, entry: &Entry, bytes: 
         "download_url": if entry.kind == "dir" { Value::Null } else { json!(page.replacen("/blob/", "/raw/", 1)) },
     });
     if let Some(bytes) = bytes {
+        let is_shown = bytes.len() <= SHOWN;
         let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-        let lines: Vec<&str> = text.as_bytes().chunks(60).filter_map(|line| std::str::from_utf8(line).ok()).collect();
-        value["content"] = json!(format!("{}\n", lines.join("\n")));
-        value["encoding"] = json!("base64");
+        value["content"] = json!(if is_shown { lines(&text) } else { String::new() });
+        value["encoding"] = json!(if is_shown { "base64" } else { "none" });
     }
     value
 }
 
-/// A branch ref.
-pub fn reference(base: &Base, repo: &Repo, branch: &str, sha: &str) -> Value {
+/// A ref by its whole name.
+pub fn reference(base: &Base, repo: &Repo, name: &str, sha: &str) -> Value {
     let api = base.repo(repo);
     json!({
-        "ref": format!("refs/heads/{branch}"), "node_id": node("REF", repo.id),
-        "url": format!("{api}/git/refs/heads/{branch}"),
+        "ref": name, "node_id": format!("{}_{}", node("REF", repo.id), hex::encode(name)),
+        "url": format!("{api}/git/{name}"),
         "object": {"type": "commit", "sha": sha, "url": format!("{api}/git/commits/{sha}")},
     })
 }

@@ -127,7 +127,7 @@ fn facts(state: &State, base: &Base, repo: &Repo, pull: &Pull) -> Value {
         "updated_at": pull.updated_at,
         "closed_at": pull.closed_at,
         "merged_at": pull.merged.as_ref().map(|merge| &merge.at),
-        "merge_commit_sha": pull.merged.as_ref().map(|merge| &merge.sha),
+        "merge_commit_sha": pull.merged.as_ref().map(|merge| &merge.sha).or(pull.test_merge.as_ref()),
         "assignee": null,
         "assignees": [],
         "requested_reviewers": [],
@@ -147,7 +147,7 @@ pub fn whole(state: &State, base: &Base, repo: &Repo, pull: &Pull, depth: &Depth
     let more = json!({
         "merged": pull.merged.is_some(),
         "mergeable": depth.mergeable,
-        "rebaseable": false,
+        "rebaseable": depth.mergeable,
         "mergeable_state": depth.mergeable_state,
         "merged_by": pull.merged.as_ref().map(|merge| login(state, base, &merge.by)),
         "comments": repo.comments.iter().filter(|comment| comment.number == pull.number).count(),

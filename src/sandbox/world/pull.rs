@@ -127,6 +127,8 @@ pub struct Pull {
     pub happenings: Vec<Happening>,
     /// For which base and head the answer is known or being computed, and the answer.
     pub mergeable: Option<(String, String, bool)>,
+    /// The commit that was made to try it; the last one stays until there is another.
+    pub test_merge: Option<String>,
 }
 
 impl Pull {

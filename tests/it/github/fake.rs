@@ -32,6 +32,10 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.to_string() }
     }
 
+    pub fn text(status: u16, body: &str) -> Self {
+        Self { status, headers: vec![("content-type", "text/html".to_owned())], body: body.to_owned() }
+    }
+
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self

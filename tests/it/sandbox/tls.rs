@@ -10,7 +10,8 @@ use tidegate::sandbox::Identity;
 
 async fn start(encryption: Encryption, data: &Path) -> anyhow::Result<Standing> {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    alone::start(&Alone { listen, data: None, encryption, hook: None }, data).await
+    let options = Alone { listen, data: None, encryption, plain: None, hook: None, seed: None, rate_limit: None };
+    alone::start(&options, data).await
 }
 
 fn text(value: &Value) -> &str {

@@ -3,7 +3,7 @@
 use super::{ESTATE, net, solo};
 use crate::ctx::{Ctx, KIM, LIN, MIRA, REPO};
 
-/// A root whose resource goes when `kept` is false.
+/// What is in a root, and what is left when it goes.
 const KEPT: &str = "resource \"terraform_data\" \"a\" { input = \"1\" }\n";
 const GONE: &str = "";
 
