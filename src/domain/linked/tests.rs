@@ -56,6 +56,34 @@ fn only_references_change_in_native_files() {
     }
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn only_references_change_whatever_stands_around_them(
+        at in proptest::collection::vec((0..NATIVE.len(), 0..AROUND.len(), proptest::bool::ANY), 0..12),
+    ) {
+        let mut case = String::new();
+        for (case_at, around, crlf) in at {
+            let inner = NATIVE[case_at].trim_start_matches('\u{feff}');
+            let block = format!("{}b \"c\" {{\n{inner}}}\n", AROUND[around]);
+            case += &if crlf { block.replace("\r\n", "\n").replace('\n', "\r\n") } else { block };
+        }
+        let text = case.replace(['@', '¤'], REF);
+        let wanted = case.replace('@', "local.tidegate_linked_net").replace('¤', REF);
+        proptest::prop_assert_eq!(native_of(&text).unwrap_or_else(|| text.clone()), wanted);
+    }
+}
+
+/// What stands between blocks and is nobody's business.
+const AROUND: &[&str] = &[
+    "",
+    "\n\n\t# data.terraform_remote_state.net.outputs.id\n",
+    "/* ¤.outputs\n   ¤ */\n",
+    "// é 漢 😀 ${¤}\n",
+    "d {\n  a = <<-E\n    %{ if true }¤%{ endif }\n    E\n}\n",
+    "e { f = \"¤\" }\n",
+];
+
 #[test]
 fn what_cannot_be_read_is_an_error_only_when_it_matters() {
     assert_eq!(native::rewrite("x = { a = 1, a = 2 }\n", &names()), Ok(None));

@@ -6,14 +6,13 @@ use std::rc::Rc;
 
 use super::roots::class_of;
 use super::{Class, Reached, ResourceReach, Through};
-use crate::domain::config::RepoConfig;
 use crate::domain::estate::{Edge, Estate, References, RootKind, Users};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::{Action, Change, Plan, without_keys};
 
-/// The by-resource list. `plans` are the plans of this run; a root without one is followed by its configuration as far as something that
-/// it reads can change, and says that it was not planned.
-pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
+/// The by-resource list. `plans` are the plans of this run, `waves` its waves; a root without a plan is followed by its configuration as
+/// far as something that it reads can change, and says that it was not planned.
+pub fn resources(estate: &Estate, waves: &[Vec<RootKey>], plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
     let mut walk =
         Walk { estate, plans: BTreeMap::new(), edges: HashMap::new(), graphs: HashMap::new(), users: HashMap::new() };
     walk.plans.extend(plans.iter().map(|(key, plan)| (key, *plan)));
@@ -34,17 +33,10 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
             }
         }
     }
-    let wave_of = waves(estate, plans);
+    let wave_of = super::numbers(waves);
     let order = |reach: &ResourceReach| (reach.action.rank(), wave_of.get(&reach.root).copied());
     found.sort_by(|a, b| (order(a), &a.root, &a.address).cmp(&(order(b), &b.root, &b.address)));
     found
-}
-
-/// The layer of each planned root, by reads alone.
-fn waves(estate: &Estate, plans: &[(RootKey, &Plan)]) -> HashMap<RootKey, usize> {
-    let planned: BTreeSet<RootKey> = plans.iter().map(|(key, _)| key.clone()).collect();
-    let layers = estate.layers(&planned, &RepoConfig::default()).unwrap_or_default();
-    layers.into_iter().enumerate().flat_map(|(at, layer)| layer.into_iter().map(move |key| (key, at))).collect()
 }
 
 /// Changed addresses with what happens: without instance keys when all instances share the action.

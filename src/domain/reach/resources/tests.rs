@@ -2,6 +2,7 @@
 
 use super::super::roots::tests::plan;
 use super::*;
+use crate::domain::config::RepoConfig;
 use crate::domain::estate::fixture::{estate, read, s3};
 
 fn lines(found: &[ResourceReach]) -> Vec<String> {
@@ -29,7 +30,8 @@ fn list(files: &[(&str, String)], plans: &[(&str, Plan)]) -> Vec<String> {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let (_, estate) = estate(&files, &RepoConfig::default());
     let plans: Vec<(RootKey, &Plan)> = plans.iter().map(|(key, plan)| (RootKey::new(*key), plan)).collect();
-    lines(&resources(&estate, &plans))
+    let waves = estate.layers(&plans.iter().map(|(key, _)| key.clone()).collect(), &RepoConfig::default());
+    lines(&resources(&estate, &waves.expect("no cycle"), &plans))
 }
 
 const QUEUE: &str = r#"
