@@ -146,8 +146,8 @@ async fn after_the_merge_the_note_says_whose_it_was() {
     let ctx = Ctx::with(ESTATE).await;
     ctx.applied_before(&["solo"]).await;
     let first = ctx.open("first", &[("solo/main.tf", Some(&solo("2")))]);
-    let both = format!("{SOLO}resource \"terraform_data\" \"b\" {{ input = \"b\" }}\n");
-    let second = ctx.open("second", &[("solo/main.tf", Some(&both))]);
+    // A file of its own: git takes changes of neighbouring lines for a conflict.
+    let second = ctx.open("second", &[("solo/b.tf", Some("resource \"terraform_data\" \"b\" { input = \"b\" }\n"))]);
     ctx.settle().await;
     ctx.comment(first, LIN, "approve").await;
     ctx.comment(first, MIRA, "apply").await;
