@@ -1,7 +1,6 @@
 //! What something costs: its wall time, and the CPU time of this process and of all that it started and waited for, which a
 //! busy machine hardly changes. It measures and judges nothing.
 
-use std::ops::Sub;
 use std::time::{Duration, Instant};
 
 /// A moment, or what lies between two.
@@ -24,7 +23,7 @@ impl Start {
     }
 
     pub fn cost(&self) -> Cost {
-        Cost { wall: self.at.elapsed(), cpu: cpu().sub(self.cpu) }
+        Cost { wall: self.at.elapsed(), cpu: cpu().saturating_sub(self.cpu) }
     }
 }
 

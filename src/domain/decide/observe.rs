@@ -157,9 +157,10 @@ impl Turn<'_> {
         let applying = self.is_applying();
         let blocked_fork = self.is_blocked_fork();
         let Some(rollout) = &mut self.pull.rollout else { return };
-        // A head that was refused may be mended by what the base gained: settings, or the end of a conflict.
+        // A head that was refused may be mended by what the base gained or lost: settings, or the end of a conflict.
         let is_left_alone = blocked_fork || matches!(rollout.stage, Stage::Unmanaged(_));
-        if rollout.base_ref != branch || rollout.base == *tip || is_left_alone {
+        let refused = matches!(rollout.stage, Stage::Refused(_));
+        if rollout.base_ref != branch || rollout.base == *tip && !refused || is_left_alone {
             return;
         }
         if applying {
