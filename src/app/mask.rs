@@ -25,7 +25,8 @@ pub(super) async fn of_repository(app: &App, job: &Job) -> Result<Arc<Secrets>, 
             if run.root == job.spec.root || !seen.insert(run.root.clone()) {
                 continue;
             }
-            secrets.extend_from_abroad(&told(app, &planned.job).await?);
+            let told = told(app, &planned.job).await?;
+            secrets.extend_from_abroad(&told);
         }
     }
     let secrets = Arc::new(secrets);
