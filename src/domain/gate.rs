@@ -227,11 +227,12 @@ fn reasons(question: &Question<'_>, digest: &Digest, counted: &[&Vote<'_>]) -> V
 /// Destroyed addresses that nobody named. An address that several roots destroy needs its root beside it.
 pub fn unconfirmed<'a>(
     destroyed: &[(RootKey, String)],
-    confirmed: impl Iterator<Item = &'a Confirmed> + Clone,
+    confirmed: impl Iterator<Item = &'a Confirmed>,
 ) -> Vec<(RootKey, String)> {
+    let confirmed: Vec<&Confirmed> = confirmed.collect();
     let named = |root: &RootKey, address: &str| {
         let alone = destroyed.iter().filter(|(_, other)| other == address).count() == 1;
-        confirmed.clone().any(|confirmed| {
+        confirmed.iter().any(|confirmed| {
             confirmed.address == address
                 && match &confirmed.root {
                     Some(said) => said == root,

@@ -4,18 +4,20 @@ use super::{ESTATE, net, solo};
 use crate::ctx::{Ctx, KIM, LIN, MIRA, REPO};
 
 /// A root whose resource goes when `kept` is false.
-fn doomed(name: &str, kept: bool) -> String {
-    let body = if kept { "resource \"terraform_data\" \"a\" { input = \"1\" }\n" } else { "" };
+const KEPT: &str = "resource \"terraform_data\" \"a\" { input = \"1\" }\n";
+const GONE: &str = "";
+
+fn doomed(name: &str, body: &str) -> String {
     format!("terraform {{\n  backend \"local\" {{ path = \"$S/{name}.tfstate\" }}\n}}\n{body}")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_dies_in_two_roots_is_named_with_its_root() {
-    let (a, b) = (doomed("a", true), doomed("b", true));
+    let (a, b) = (doomed("a", KEPT), doomed("b", KEPT));
     let ctx =
         Ctx::with(&[("a/main.tf", &a), ("b/main.tf", &b), (".tidegate.yaml", "confirm_destructive: true\n")]).await;
     ctx.applied_before(&["a", "b"]).await;
-    let pull = ctx.open("both", &[("a/main.tf", Some(&doomed("a", false))), ("b/main.tf", Some(&doomed("b", false)))]);
+    let pull = ctx.open("both", &[("a/main.tf", Some(&doomed("a", GONE))), ("b/main.tf", Some(&doomed("b", GONE)))]);
     ctx.settle().await;
     for typed in ["approve", "approve wave-1\nconfirm terraform_data.a", "approve\nconfirm a terraform_data.a"] {
         ctx.comment(pull, LIN, typed).await;
