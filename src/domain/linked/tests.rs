@@ -65,7 +65,12 @@ proptest::proptest! {
         let mut case = String::new();
         for (case_at, around, crlf) in at {
             let inner = NATIVE[case_at].trim_start_matches('\u{feff}');
-            let block = format!("{}b \"c\" {{\n{inner}}}\n", AROUND[around]);
+            // A resource means another thing inside a block.
+            let block = if inner.starts_with("resource ") {
+                format!("{}{inner}\n", AROUND[around])
+            } else {
+                format!("{}b \"c\" {{\n{inner}}}\n", AROUND[around])
+            };
             case += &if crlf { block.replace("\r\n", "\n").replace('\n', "\r\n") } else { block };
         }
         let text = case.replace(['@', '¤'], REF);
