@@ -187,6 +187,7 @@ pub async fn start_at(parts: Parts, place: Option<GitHubPlace>) -> Result<Runnin
         cross_repo: parts.cross_repo,
         activity: watch::channel(engine::Activity::default()).0,
         known: moka::future::Cache::builder().max_capacity(1_000).time_to_live(Duration::from_secs(600)).build(),
+        told: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(600)).build(),
         teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),
     });
     let setup = match place {

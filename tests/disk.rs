@@ -1,7 +1,6 @@
 //! Jobs whose disk is full: a small file system of memory is mounted for each, which needs the right to mount.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
-#![allow(dead_code, reason = "the server of jobs is shared with other tests")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +11,7 @@ use tidegate::domain::ids::RootKey;
 use tidegate::domain::job::{JobResult, JobSpec, Phase, StateLeft, StateLock, VERSION};
 
 #[path = "it/runner/server.rs"]
+#[expect(dead_code, reason = "the server of jobs is shared with other tests")]
 mod server;
 
 use server::{Kept, Trouble, World, forgetful_backend};

@@ -62,6 +62,8 @@ pub struct App {
     pub activity: watch::Sender<engine::Activity>,
     /// What other roots know to be secret, by job, while the job runs.
     pub known: moka::future::Cache<JobId, Arc<crate::domain::secret::Secrets>>,
+    /// What the plan of a job that ended knows to be secret, for some minutes: each job of a repository needs it from all the others.
+    pub told: moka::future::Cache<JobId, Arc<crate::domain::secret::Secrets>>,
     /// Team members, kept for a minute.
     pub teams: moka::future::Cache<(String, String), Vec<crate::domain::ids::Login>>,
 }

@@ -65,6 +65,8 @@ pub struct RootSettings {
     pub var_files: Vec<String>,
     /// `-backend-config` files, relative to the root's directory.
     pub backend_config: Vec<String>,
+    /// Where the state lies when something else writes the backend: `KIND:LOCATION`, with `{name}` for the directory's name.
+    pub state: Option<String>,
 }
 
 /// Which program plans and applies.
@@ -214,6 +216,7 @@ impl RepoConfig {
             workspaces: list(&first.workspaces, &self.top.workspaces),
             var_files: list(&first.var_files, &self.top.var_files),
             backend_config: list(&first.backend_config, &self.top.backend_config),
+            state: first.state.clone().or_else(|| self.top.state.clone()),
         }
     }
 

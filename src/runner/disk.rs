@@ -8,7 +8,7 @@ use super::failure::Broken;
 use crate::domain::job::Failure;
 
 /// Less than this, and writing fails or is about to.
-const FULL: u64 = 256 << 10;
+const FULL: u128 = 256 << 10;
 
 /// Keeps room for a file that is about to be written, where the file system can do that.
 #[cfg(target_os = "linux")]
@@ -48,9 +48,8 @@ pub(super) fn explained(mut failure: Failure, directory: &Path) -> Failure {
 }
 
 fn is_full(directory: &Path) -> bool {
-    let room = |found: nix::sys::statvfs::Statvfs| {
-        #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        (found.blocks_available() as u64).saturating_mul(found.fragment_size() as u64)
-    };
+    // The widths of both differ between systems.
+    let room =
+        |found: nix::sys::statvfs::Statvfs| u128::from(found.blocks_available()) * u128::from(found.fragment_size());
     nix::sys::statvfs::statvfs(directory).is_ok_and(|found| room(found) < FULL)
 }

@@ -167,6 +167,16 @@ fn pieces() -> impl Strategy<Value = String> {
         "locals",
         "file(",
         "fileset(\".\", \"**\")",
+        "include {\n path = find_in_parent_folders()\n}\n",
+        "dependency \"d\" {\n config_path = \"../b\"\n}\n",
+        "locals {\n a = read_terragrunt_config(\"../a/terragrunt.hcl\")\n}\n",
+        "terragrunt = {\n",
+        "regex(\"(a|b*)*$\", local.a)",
+        "substr(var.b, -9999999999999, 1)",
+        "range(99999999999)",
+        "a[*].b.0[1]",
+        "moved {\n from = a.b\n}\n",
+        "\r\n",
     ]);
     prop::collection::vec(piece, 0..60).prop_map(|parts| parts.concat())
 }
@@ -174,14 +184,21 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn no_tree_of_anything_ends_it(files in prop::collection::vec((0..8usize, 0..6usize, pieces()), 1..8)) {
+    fn no_tree_of_anything_ends_it(files in prop::collection::vec((0..8usize, 0..11usize, pieces()), 1..8)) {
         let dir = tempfile::tempdir().expect("a folder");
         let folders = ["a", "b", "a/b", ".", "modules/m", "a b", "x\"y", "é"];
-        let names = ["main.tf", "x.tofu", "x.tf.json", "terraform.tfvars", "x.tfbackend", "z_override.tf"];
+        let names = [
+            "main.tf", "x.tofu", "x.tf.json", "terraform.tfvars", "x.tfbackend", "z_override.tf", "terragrunt.hcl",
+            "root.hcl", ".tidegate.yaml", "-> ..", "-> ../a/main.tf",
+        ];
         for (folder, name, text) in &files {
             let path = dir.path().join(folders[*folder]);
             std::fs::create_dir_all(&path).expect("a directory");
-            std::fs::write(path.join(names[*name]), text).expect("a file");
+            match names[*name].strip_prefix("-> ") {
+                // Up and round again, or to a file that may not be there.
+                Some(target) => drop(std::os::unix::fs::symlink(target, path.join("linked.tf"))),
+                None => drop(std::fs::write(path.join(names[*name]), text)),
+            }
         }
         json(dir.path(), Some(Path::new(".")));
         explain(dir.path(), Path::new("a/main.tf")).expect("an answer");

@@ -16,6 +16,7 @@ mod commands;
 mod crash;
 mod disturbed;
 mod faults;
+mod hub;
 mod killed;
 mod linked;
 mod locks;
@@ -24,8 +25,10 @@ mod notes;
 mod plan;
 mod report;
 mod restart;
+mod rows;
 mod trouble;
 mod unsaved;
+mod waves;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.
 pub(crate) const NET: &str = r#"terraform {

@@ -162,6 +162,13 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     if let Some((run, blocker)) = blocked {
         return (CheckState::Pending, format!("{} waits for #{}", run.root, blocker.pull));
     }
+    let outside = rollout.runs.values().find_map(|run| match &run.plan {
+        PlanRun::AwaitsSource(source) if !rollout.runs.contains_key(source) => Some((run, source)),
+        _ => None,
+    });
+    if let Some((run, source)) = outside {
+        return (CheckState::Pending, format!("{} waits for {source}, which was never applied", run.root));
+    }
     let unread = rollout.runs.values().filter(|run| run.plan == PlanRun::Unread).count();
     (CheckState::Success, format!("{} planned: {}", roots(total - unread), rollout.counts()))
 }

@@ -1,6 +1,7 @@
 //! The source with a place for strikes where a job fetches its tree. It reads only, so it has no boundary at which the server could
 //! leave something half done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -44,6 +45,14 @@ impl source::Source for Source {
     }
     async fn read(&self, repo: &RepoRef, treeish: &Sha, path: &str) -> Result<Option<Vec<u8>>, SourceError> {
         self.inner.read(repo, treeish, path).await
+    }
+    async fn read_all(
+        &self,
+        repo: &RepoRef,
+        treeish: &Sha,
+        paths: &[String],
+    ) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+        self.inner.read_all(repo, treeish, paths).await
     }
     async fn estate(&self, repo: &RepoRef, treeish: &Sha, config: &RepoConfig) -> Result<Arc<Estate>, SourceError> {
         self.inner.estate(repo, treeish, config).await
