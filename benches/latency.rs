@@ -1,6 +1,7 @@
 //! How long people wait: from a delivery to the pending checks, to the first job's start, and to the note, beside the bare
 //! commands of the tool in the same run. Prints figures and ratios; run by hand: `cargo bench --bench latency`.
 
+mod cost;
 #[path = "../tests/it/ctx.rs"]
 #[expect(dead_code, reason = "the stories use more of it")]
 mod ctx;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use cost::{Cost, Start, ratio};
 use ctx::{Ctx, MIRA, REPO};
 
 /// Every figure is the median of so many.
@@ -43,11 +45,12 @@ struct Seen {
     checks: Duration,
     job: Duration,
     note: Duration,
+    cpu: Duration,
 }
 
 async fn open_and_watch(ctx: &Ctx, branch: &str, changes: &[(&str, Option<&str>)], done: &str) -> Seen {
     ctx.push(branch, changes);
-    let start = Instant::now();
+    let (start, from) = (Instant::now(), Start::now());
     let pull = ctx.sandbox.open_pull(REPO, branch, "Change it", MIRA).expect("a pull");
     ctx.until("the checks", |ctx| (ctx.plan_check(pull) != "none" && ctx.apply_check(pull) != "none").then_some(()))
         .await;
@@ -62,9 +65,10 @@ async fn open_and_watch(ctx: &Ctx, branch: &str, changes: &[(&str, Option<&str>)
     ctx.until("the note", |ctx| ctx.note(pull).filter(|note| note.contains(done))).await;
     let note = start.elapsed();
     ctx.settle().await;
+    let cpu = from.cost().cpu;
     ctx.sandbox.close(REPO, pull, MIRA).expect("closed");
     ctx.settle().await;
-    Seen { checks, job, note }
+    Seen { checks, job, note, cpu }
 }
 
 async fn narrow(text: &mut String) {
@@ -78,7 +82,7 @@ async fn narrow(text: &mut String) {
             open_and_watch(&ctx, &format!("b{round}"), &[("one/main.tf", Some(&changed))], "1 of 1 root planned").await,
         );
     }
-    let bare = bare(&ctx, 1, 1);
+    let bare = bare(&ctx, 1, 1).wall;
     let _ = writeln!(text, "1 root of {RESOURCES} resources, median of {ROUNDS}:");
     row(text, "delivery to both checks pending (aim < 100 ms)", median(&seen, |it| it.checks));
     row(text, "delivery to the first job at work, warm mirror (aim < 300 ms)", median(&seen, |it| it.job));
@@ -117,18 +121,21 @@ async fn wide(text: &mut String) {
     row(text, "delivery to both checks pending", median(&seen, |it| it.checks));
     let note = median(&seen, |it| it.note);
     row(text, "delivery to the note", note);
-    row(text, &format!("the same commands under xargs -P {parallel}"), bare);
-    let _ = writeln!(text, "  ratio {:.2} (aim ≤ 1.25)", ratio(note, bare));
+    row(text, &format!("the same commands under xargs -P {parallel}"), bare.wall);
+    let _ = writeln!(text, "  ratio {:.2} (aim ≤ 1.25)", ratio(note, bare.wall));
+    let cpu = median(&seen, |it| it.cpu);
+    row(text, "CPU time until all is at rest, the forge and its deliveries included", cpu);
+    row(text, "CPU time of the same commands", bare.cpu);
+    let _ = writeln!(text, "  ratio {:.2}", ratio(cpu, bare.cpu));
 }
 
 /// The same commands by hand, in checkouts that are there already.
-fn bare(ctx: &Ctx, roots: usize, parallel: usize) -> Duration {
-    let mut times: Vec<Duration> = (0..3).map(|_| bare_once(ctx, roots, parallel)).collect();
-    times.sort();
-    times[1]
+fn bare(ctx: &Ctx, roots: usize, parallel: usize) -> Cost {
+    let seen: Vec<Cost> = (0..3).map(|_| bare_once(ctx, roots, parallel)).collect();
+    cost::median(&seen)
 }
 
-fn bare_once(ctx: &Ctx, roots: usize, parallel: usize) -> Duration {
+fn bare_once(ctx: &Ctx, roots: usize, parallel: usize) -> Cost {
     let folder = tempfile::tempdir().expect("a folder");
     let names: Vec<String> =
         (0..roots).map(|at| if roots == 1 { "one".to_owned() } else { format!("r{at}") }).collect();
@@ -139,7 +146,7 @@ fn bare_once(ctx: &Ctx, roots: usize, parallel: usize) -> Duration {
     }
     let script = "cd \"$1\" && terraform init -input=false -no-color >/dev/null && terraform plan -input=false -no-color -lock=false -out=p >/dev/null && terraform show -json p >/dev/null";
     std::fs::write(folder.path().join("names"), names.join("\n")).expect("a file");
-    let start = Instant::now();
+    let start = Start::now();
     let status = Command::new("xargs")
         .args(["-P", &parallel.to_string(), "-I{}", "sh", "-c", script, "sh", "{}"])
         .stdin(std::fs::File::open(folder.path().join("names")).expect("a file"))
@@ -150,7 +157,7 @@ fn bare_once(ctx: &Ctx, roots: usize, parallel: usize) -> Duration {
         .status()
         .expect("xargs");
     assert!(status.success(), "the bare commands failed");
-    start.elapsed()
+    start.cost()
 }
 
 fn median(seen: &[Seen], of: impl Fn(&Seen) -> Duration) -> Duration {
@@ -161,8 +168,4 @@ fn median(seen: &[Seen], of: impl Fn(&Seen) -> Duration) -> Duration {
 
 fn row(text: &mut String, what: &str, time: Duration) {
     let _ = writeln!(text, "  {:>6} ms  {what}", time.as_millis());
-}
-
-fn ratio(one: Duration, other: Duration) -> f64 {
-    one.as_secs_f64() / other.as_secs_f64()
 }

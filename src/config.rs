@@ -13,6 +13,7 @@ use base64::Engine as _;
 use secrecy::{SecretBox, SecretString};
 use url::Url;
 
+use crate::domain::managed::Managed;
 use crate::domain::outside::CrossRepo;
 
 mod given;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub store: SecretString,
     /// GitHub.
     pub github: GitHub,
+    /// Which pulls are planned, and which programs may command.
+    pub pulls: Managed,
     /// Where and how jobs run.
     pub executor: Executor,
     /// Where versions of the tools come from; `None`: nothing is downloaded.
@@ -187,6 +190,7 @@ impl Reader {
         });
         let store = store.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("tidegate.db").display()));
         let github = self.github();
+        let pulls = self.pulls();
         let executor = self.executor(cores);
         let tools = self.tools();
         let encryption_key =
@@ -201,6 +205,7 @@ impl Reader {
             data_dir,
             store: store.into(),
             github: github?,
+            pulls,
             executor,
             tools,
             encryption_key,
@@ -253,12 +258,25 @@ impl Reader {
         Some(Some(GitHubIdentity { auth, webhook_secret: webhook_secret?.into() }))
     }
 
+    fn pulls(&mut self) -> Managed {
+        let branches = self.list("pulls.branches");
+        for name in branches.iter().filter(|name| globset::Glob::new(name).is_err()) {
+            self.missing("pulls.branches", &format!("`{name}` is no name or pattern of branches."));
+        }
+        let bots = self.list("pulls.bots").iter().map(|login| login.trim_start_matches('@').into()).collect();
+        Managed { branches, bots }
+    }
+
+    /// The items of a list; none when it is not given.
+    fn list(&self, key: &str) -> Vec<String> {
+        let text = self.text(key).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
     fn executor(&mut self, cores: usize) -> Executor {
         let kind = |text: &str| (text == "local").then_some(ExecutorKind::Local);
         let at_once = |text: &str| text.parse::<usize>().ok().filter(|n| (1..=1000).contains(n));
-        let env = self.text("executor.env").unwrap_or_default();
-        let env: Vec<String> =
-            env.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let env = self.list("executor.env");
         for name in env.iter().filter(|name| globset::Glob::new(name).is_err()) {
             self.missing("executor.env", &format!("`{name}` is no name or pattern of variables."));
         }
@@ -312,8 +330,12 @@ impl Reader {
     fn url(&mut self, key: &str, default: &str) -> Option<Url> {
         let web =
             |text: &str| Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        // Links in notes begin with it, and everybody reads those.
+        let bare = |text: &str| {
+            web(text).filter(|url| url.username().is_empty() && url.password().is_none() && url.query().is_none())
+        };
         if self.given.contains_key(key) {
-            self.value(key, "a URL with `http://` or `https://`", web)
+            self.value(key, "a URL with `http://` or `https://`, without a user, a password or a query", bare)
         } else {
             web(default)
         }

@@ -146,6 +146,7 @@ fn parts(sandbox: &Sandbox, listen: SocketAddr, data: &Path) -> Result<Parts> {
         program: std::env::current_exe()?,
         parallelism: cores * 2,
         job_environment: BTreeMap::new(),
+        managed: crate::domain::managed::Managed::default(),
         cross_repo: crate::domain::outside::CrossRepo::Names,
         limits: Limits { edit_gap_ms: 300, parallelism: cores * 2, heartbeat_timeout_ms: 600_000, sweep_ms: 10_000 },
         webhook_bytes: 26 << 20,

@@ -17,6 +17,7 @@ pub mod ports;
 pub mod runner;
 pub mod sandbox;
 pub mod serve;
+pub mod shield;
 pub mod source;
 pub mod store;
 pub mod telemetry;

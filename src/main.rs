@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tidegate::app::setup::Setup;
 use tidegate::demo::alone::{self, Alone, Encryption, Hook};
 use tidegate::sandbox::Identity;
-use tidegate::{config, demo, doctor, domain, local, runner, serve, telemetry};
+use tidegate::{config, demo, doctor, domain, local, runner, serve, shield, telemetry};
 
 /// Plans, gates and applies Terraform and OpenTofu from pull requests.
 #[derive(Parser)]
@@ -198,6 +198,7 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Job => {
             telemetry::start(telemetry::Form::Readable, &log_filter("info"));
+            shield::raise();
             let environment: BTreeMap<String, String> = std::env::vars().collect();
             let variable = |name: &str| environment.get(name).cloned().with_context(|| format!("{name} is not set"));
             let (url, token) = (variable("TIDEGATE_JOB_URL")?, SecretString::from(variable("TIDEGATE_JOB_TOKEN")?));
@@ -259,6 +260,7 @@ async fn errored_state(path: Option<&Path>, job: Option<&str>) -> Result<ExitCod
 
 async fn serve_settings(path: Option<PathBuf>) -> Result<ExitCode> {
     telemetry::start(telemetry::Form::Readable, &log_filter("info"));
+    shield::raise();
     let environment: BTreeMap<String, String> = std::env::vars().collect();
     let settings = settings(path.as_deref(), &environment)?;
     let place = serve::from_settings::place(&settings.github);

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::forges::Forges;
 use crate::app::setup::{self, Setup, SetupError};
 use crate::app::{App, Connection, Limits, engine, vault::Vault};
+use crate::domain::managed::Managed;
 use crate::domain::outside::CrossRepo;
 use crate::domain::page::Pages;
 use crate::executor::local::{LocalExecutor, LocalSettings};
@@ -54,6 +55,8 @@ pub struct Parts {
     pub job_environment: BTreeMap<String, String>,
     /// Figures.
     pub limits: Limits,
+    /// Which pulls are planned, and which programs may command.
+    pub managed: Managed,
     /// The largest webhook that is read, bytes.
     pub webhook_bytes: usize,
     /// What a pull may say of other repositories.
@@ -177,12 +180,14 @@ pub async fn start_at(parts: Parts, place: Option<GitHubPlace>) -> Result<Runnin
         pages: Pages::new(&url, &vault.page_key()),
         vault,
         limits: parts.limits,
+        managed: parts.managed,
         job_url: format!("http://{}", reachable(address)),
         bell: Notify::new(),
         index_bell: Notify::new(),
         cross_repo: parts.cross_repo,
         activity: watch::channel(engine::Activity::default()).0,
         known: moka::future::Cache::builder().max_capacity(1_000).time_to_live(Duration::from_secs(600)).build(),
+        told: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(600)).build(),
         teams: moka::future::Cache::builder().max_capacity(10_000).time_to_live(Duration::from_secs(60)).build(),
     });
     let setup = match place {

@@ -4,12 +4,28 @@
 #[path = "it/ctx.rs"]
 #[expect(dead_code, reason = "the stories use more of it")]
 mod ctx;
+#[path = "browser/setup.rs"]
+mod setup;
+#[path = "browser/tab.rs"]
+mod tab;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ctx::{Ctx, LIN, MIRA, REPO};
 use tidegate::demo::sample;
+
+/// How a browser runs without a screen, and asks nobody anything.
+pub const QUIET: [&str; 8] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
 
 /// Each command of the sample waits for this file instead of a second.
 const GATE: &str = "while ! test -e $S/allow; do sleep 0.05; done";
@@ -58,8 +74,54 @@ async fn the_session_as_a_person_sees_it() {
         .rollout
         .as_ref()
         .map(|rollout| ctx.app().pages.rollout(&rollout.id));
-    let seen = look(&run.expect("a rollout"), "run", 1100);
+    let run = run.expect("a rollout");
+    let seen = look(&run, "run", 1100);
     assert!(seen.contains("wave-3") && seen.contains("Ledger"), "the run page lacks its parts");
+    tokio::task::block_in_place(|| {
+        let mut tab = tab::Tab::open();
+        tab.go(&run);
+        tab.look("run-applied");
+    });
+}
+
+/// The page of a run in its other states: planned and waiting, applying, failed, with names and errors of any length.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runs_page_is_readable_in_every_state() {
+    const LONG: &str = "terraform {\n  backend \"local\" { path = \"$S/long.tfstate\" }\n}\nresource \"terraform_data\" \"a_resource_whose_name_goes_on_and_on_and_on_until_it_is_wider_than_a_phone\" {\n  for_each = toset([\"one-key-that-has-no-space-in-it-anywhere-and-is-long-as-well\", \"b\"])\n  provisioner \"local-exec\" { command = \"test ${each.key} = b && while ! test -e $S/allow; do sleep 0.05; done; echo an-error-without-a-single-space-that-is-wider-than-any-screen-of-a-phone-could-be >&2; exit 3\" }\n}\n";
+    const BROKEN: &str = "terraform {\n  backend \"local\" { path = \"$S/broken.tfstate\" }\n}\noutput \"x\" { value = nothing.at.all }\n";
+    let ctx = Ctx::with(&[("README.md", "x\n")]).await;
+    let pull = ctx.open("long", &[("environments/production/europe-west-1/networking/firewall/main.tf", Some(LONG))]);
+    let other = ctx.open("broken", &[("broken/main.tf", Some(BROKEN))]);
+    ctx.settle().await;
+    let pages = |pulls: Vec<tidegate::domain::pull::Pull>| -> Vec<String> {
+        let id = |number| {
+            let pull = pulls.iter().find(|known| known.key.number == number)?;
+            Some(ctx.app().pages.rollout(&pull.rollout.as_ref()?.id))
+        };
+        [pull, other].into_iter().filter_map(id).collect()
+    };
+    let pages = pages(ctx.app().store.pulls().await.expect("pulls"));
+    let mut tab = tokio::task::block_in_place(tab::Tab::open);
+    for (page, name) in pages.iter().zip(["run-planned", "run-plan-failed"]) {
+        tokio::task::block_in_place(|| {
+            tab.go(page);
+            tab.look(name);
+        });
+    }
+    ctx.comment(pull, LIN, "approve").await;
+    ctx.sandbox.comment(REPO, pull, MIRA, "apply").expect("a comment");
+    ctx.until("progress", |ctx| ctx.replies(pull).iter().any(|reply| reply.contains("in flight")).then_some(())).await;
+    tokio::task::block_in_place(|| {
+        tab.go(&pages[0]);
+        tab.look("run-applying");
+    });
+    std::fs::write(ctx.states().join("allow"), "").expect("a file");
+    ctx.settle().await;
+    tokio::task::block_in_place(|| {
+        tab.go(&pages[0]);
+        tab.reads("failed");
+        tab.look("run-apply-failed");
+    });
 }
 
 /// Renders the page; gives its DOM and leaves a picture.
@@ -81,16 +143,7 @@ fn look(url: &str, name: &str, height: u32) -> String {
 fn chromium(arguments: &[&str]) -> String {
     let profile = tempfile::tempdir().expect("a folder");
     let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
+        .args(QUIET)
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(arguments)
         .output()

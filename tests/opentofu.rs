@@ -188,3 +188,20 @@ async fn a_version_file_chooses_tool_and_version_and_a_missing_one_is_named() {
     ctx.comment(pull, MIRA, "apply").await;
     assert_eq!(made_by(&ctx, "solo"), "1.12.6", "{:?}", ctx.replies(pull));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_output_is_planned_as_it_will_be() {
+    let net = |name: &str| format!("{NET}output \"name\" {{ value = \"{name}\" }}\n");
+    let by_name = APP.replace("outputs.vpc_id", "outputs.name");
+    let before = net("one");
+    let ctx = world(&[SETTINGS, ("net/main.tf", &before), ("app/main.tf", &by_name)]).await;
+    applied(&ctx, "first", &[("net/main.tf", Some(&format!("{before}# one\n")))]).await;
+    let pull = ctx.open("name", &[("net/main.tf", Some(&net("two")))]);
+    ctx.settle().await;
+    let note = ctx.note(pull).expect("a note");
+    assert!(note.contains("\"one\" -> \"two\"") && !note.contains("planned again"), "{note}");
+    ctx.comment(pull, LIN, "approve").await;
+    ctx.comment(pull, MIRA, "apply").await;
+    assert_eq!(ctx.apply_check(pull), "success: 2 roots applied", "one approval: {:?}", ctx.replies(pull));
+    assert!(ctx.state("app").contains("\"two\""));
+}

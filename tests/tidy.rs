@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sandbox", &["sandbox", "domain"]),
     ("config", &["config", "domain"]),
     ("telemetry", &["telemetry"]),
+    ("shield", &["shield"]),
 ];
 
 /// What the pure part may not name.

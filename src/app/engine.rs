@@ -143,7 +143,7 @@ async fn start_due(
 }
 
 async fn report(app: &App, round: u64, rest: Rest) {
-    let jobs = app.store.open_jobs().await.map_or(0, |jobs| jobs.len());
+    let jobs = app.store.count_open_jobs().await.unwrap_or(0);
     app.activity.send_replace(Activity { round, rest, jobs });
 }
 

@@ -7,7 +7,7 @@ use super::{App, index};
 use crate::domain::approval::{Review, Verdict};
 use crate::domain::command::{self, Reading};
 use crate::domain::event::{AuthorKind, Comment, CommentKind, Event, Incoming, What};
-use crate::domain::ids::{PullKey, RepoKey};
+use crate::domain::ids::{Login, PullKey, RepoKey};
 use crate::domain::pull::{PullState, REVIEW_TEXT};
 use crate::domain::setup::{Refusal, Refused};
 use crate::ports::forge::{HookError, RepoRef};
@@ -79,15 +79,15 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
         What::Pull { number, seen: Some(seen) } => vec![(key(number), Event::Seen(Box::new(seen.clone())))],
         What::Pull { number, seen: None } => vec![(key(number), Event::Look(incoming.repo.clone()))],
         // Prose makes no event: most comments are, and a turn for each would only say that it is prose.
-        What::Comment { comment, .. } if !is_for_us(comment, login) => Vec::new(),
+        What::Comment { comment, .. } if !is_for_us(app, comment, login) => Vec::new(),
         What::Comment { number, comment } => {
             vec![(key(number), Event::Comment(incoming.repo.clone(), comment.clone()))]
         }
         What::Review { number, review, body } => {
             let mut events = vec![(key(number), Event::Review(incoming.repo.clone(), review.clone()))];
             events.extend(
-                words_of(review, body)
-                    .filter(|words| is_for_us(words, login))
+                words_of(review, body, login)
+                    .filter(|words| is_for_us(app, words, login))
                     .map(|comment| (key(number), Event::Comment(incoming.repo.clone(), comment))),
             );
             events
@@ -109,19 +109,30 @@ pub async fn events_of(app: &App, forge: &str, incoming: &Incoming) -> Result<Ve
 }
 
 /// Whether a comment asks us for something, or has to be answered.
-fn is_for_us(comment: &Comment, login: &str) -> bool {
-    comment.author == AuthorKind::Person && command::read(&comment.body, login) != Reading::NotForUs
+fn is_for_us(app: &App, comment: &Comment, login: &str) -> bool {
+    app.managed.reads(comment) && command::read(&comment.body, login) != Reading::NotForUs
+}
+
+/// Who wrote a review, by the login alone: programs have the forge's own ending, which no person can take.
+fn author_of(by: &Login, login: &str) -> AuthorKind {
+    if by.same(&login.into()) {
+        AuthorKind::Ourselves
+    } else if by.as_str().ends_with("[bot]") {
+        AuthorKind::Bot
+    } else {
+        AuthorKind::Person
+    }
 }
 
 /// The text of a review is read like a comment.
-fn words_of(review: &Review, body: &str) -> Option<Comment> {
+fn words_of(review: &Review, body: &str, login: &str) -> Option<Comment> {
     if body.trim().is_empty() || review.verdict == Verdict::Dismissed {
         return None;
     }
     Some(Comment {
         id: REVIEW_TEXT | review.id,
         by: review.by.clone(),
-        author: AuthorKind::Person,
+        author: author_of(&review.by, login),
         body: body.to_owned(),
         at: review.at,
         kind: CommentKind::Review,

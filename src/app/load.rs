@@ -27,7 +27,7 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
     let now = app.clock.now();
     let pull = loaded.pull.clone().unwrap_or_else(|| Pull::unseen(key.clone(), repo_of(event), now));
     let at = app.pull_ref(key, &pull.repo);
-    let command = command_of(event, &connection.login);
+    let command = command_of(app, event, &connection.login);
     let comment = command.as_ref().map(|(comment, _)| *comment);
     let mut facts = Facts {
         now,
@@ -50,7 +50,7 @@ pub async fn facts(app: &App, queued: &Queued, loaded: &Loaded) -> Result<(Pull,
         }
         facts.fresh = Some(seen);
     }
-    if let Some(comment) = comment {
+    if let Some(comment) = comment.filter(|comment| comment.author == AuthorKind::Person) {
         facts.permission = Some(connection.forge.permission(&at.repo, &comment.by).await?);
     }
     if let Some(rollout) = &pull.rollout {
@@ -95,10 +95,10 @@ fn repo_of(event: &Event) -> String {
     }
 }
 
-/// The command of a new comment by a person.
-fn command_of<'a>(event: &'a Event, login: &str) -> Option<(&'a Comment, Command)> {
+/// The command of a new comment by a person, or by a program that the settings name.
+fn command_of<'a>(app: &App, event: &'a Event, login: &str) -> Option<(&'a Comment, Command)> {
     let Event::Comment(_, comment) = event else { return None };
-    if comment.author != AuthorKind::Person || comment.kind == CommentKind::Edited {
+    if !app.managed.reads(comment) || comment.kind == CommentKind::Edited {
         return None;
     }
     match command::read(&comment.body, login) {

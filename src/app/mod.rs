@@ -7,6 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::domain::decide::Server;
 use crate::domain::ids::{JobId, PullKey, RepoKey};
+use crate::domain::managed::Managed;
 use crate::domain::outside::CrossRepo;
 use crate::domain::page::Pages;
 use crate::ports::clock::Clock;
@@ -47,6 +48,8 @@ pub struct App {
     pub pages: Pages,
     /// Figures from the settings.
     pub limits: Limits,
+    /// Which pulls are planned, and which programs may command.
+    pub managed: Managed,
     /// Where jobs reach this server, without a slash at the end.
     pub job_url: String,
     /// Rings when there may be something to do.
@@ -59,6 +62,8 @@ pub struct App {
     pub activity: watch::Sender<engine::Activity>,
     /// What other roots know to be secret, by job, while the job runs.
     pub known: moka::future::Cache<JobId, Arc<crate::domain::secret::Secrets>>,
+    /// What the plan of a job that ended knows to be secret, for some minutes: each job of a repository needs it from all the others.
+    pub told: moka::future::Cache<JobId, Arc<crate::domain::secret::Secrets>>,
     /// Team members, kept for a minute.
     pub teams: moka::future::Cache<(String, String), Vec<crate::domain::ids::Login>>,
 }
@@ -132,6 +137,7 @@ impl App {
             comment_limit: connection.forge.comment_limit(),
             edit_gap_ms: self.limits.edit_gap_ms,
             parallelism: self.limits.parallelism,
+            managed: self.managed.clone(),
             cross_repo: self.cross_repo,
         }
     }

@@ -9,10 +9,11 @@ use crate::domain::config;
 use crate::domain::effect::Act;
 use crate::domain::event::{Event, Inspection, Reading};
 use crate::domain::ids::{Login, Sha};
-use crate::domain::inspect::{Trees, inspect};
+use crate::domain::inspect::{Trees, inspect, of_proposed_settings};
 use crate::domain::note::{self, markdown::code};
 use crate::domain::rollout::Refusal;
 use crate::domain::tool;
+use crate::domain::tree::Listing;
 use crate::ports::executor::Launch;
 use crate::ports::forge::{CommentDraft, ForgeError, PullRef, Receipt, Tried};
 use crate::ports::source::{Merged, SourceError, Wanted};
@@ -188,6 +189,13 @@ async fn inspection(
         Ok(inspection) => inspection,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    let settings = |listing: &Listing| listing.entries.get(config::FILE).map(|entry| entry.blob.clone());
+    if settings(&listing) != settings(&base_listing)
+        && let Some(text) = app.source.read(&pull.repo, read.tree, config::FILE).await?
+    {
+        let proposed = config::parse(&String::from_utf8_lossy(&text));
+        inspection.notices.extend(of_proposed_settings(&proposed, &estate, &inspection));
+    }
     let files = app.source.read_all(&pull.repo, read.tree, &tool::files_of(&inspection, &listing)).await?;
     let text = |(path, bytes): (String, Vec<u8>)| (path, String::from_utf8_lossy(&bytes).into_owned());
     let versions = files.into_iter().map(text).collect();

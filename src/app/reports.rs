@@ -320,7 +320,7 @@ async fn planned(
             tool: tool.clone(),
             at: now,
             took_ms: 0,
-            fell_back: fell_back.to_vec(),
+            fell_back: mask::fallen_back(fell_back, &known),
             since: None,
         }),
         Err(error) => Outcome::Failed {

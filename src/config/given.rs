@@ -35,7 +35,8 @@ pub(super) fn collect(
             IsFile::Yes => match read_secret_file(&value.text) {
                 Ok(text) => Given { text: text.trim().to_owned(), place: value.place },
                 Err(error) => {
-                    problems.push(value.problem(format!("`{}` cannot be read: {error}.", value.text)));
+                    // Not its name: somebody may have put the secret itself where its file belongs.
+                    problems.push(value.problem(format!("The file that it names cannot be read: {error}.")));
                     return;
                 }
             },

@@ -29,7 +29,7 @@ pub enum Form {
 
 use Form::{List, Plain, Secret};
 
-const ROWS: [(&str, Form, &str, &str); 26] = [
+const ROWS: [(&str, Form, &str, &str); 28] = [
     ("listen", Plain, "127.0.0.1:4141", "address and port of the server"),
     ("url", Plain, "http://<listen>", "where people and jobs reach the server"),
     ("data_dir", Plain, ".tidegate", "directory of the database, mirrors and generated keys"),
@@ -50,6 +50,18 @@ const ROWS: [(&str, Form, &str, &str); 26] = [
         Secret,
         "that of `/setup/github`",
         "secret that signs webhooks; must be set beside an App or a token",
+    ),
+    (
+        "pulls.branches",
+        List,
+        "all",
+        "names or patterns (`release/*`) of the branches into which pulls are planned; any other pull gets two green checks and nothing else",
+    ),
+    (
+        "pulls.bots",
+        List,
+        "none",
+        "logins (`renovate[bot]`) of programs whose comments are commands; none of them can approve",
     ),
     ("executor.kind", Plain, "local", "where jobs run: `local`, child processes on this machine"),
     ("executor.parallelism", Plain, "twice the cores", "jobs at once"),

@@ -147,3 +147,41 @@ fn every_row_is_a_setting_that_is_read() {
         assert!(source.contains(&format!("\"{}\"", row.key)), "{} is read by nobody", row.key);
     }
 }
+
+#[test]
+fn an_address_that_everybody_reads_holds_no_credentials() {
+    for key in ["url = ", "[github]\nurl = ", "[github]\nweb_url = "] {
+        for address in ["https://u:p4ss@host", "https://t0ken@host", "https://host/?token=x"] {
+            let problems = read(&format!("{key}\"{address}\"\n"), &[]).expect_err(address);
+            assert!(problems.iter().any(|problem| problem.what.contains("without a user")), "{problems:?}");
+        }
+    }
+}
+
+#[test]
+fn no_problem_repeats_what_was_given_for_a_secret() {
+    const SECRET: &str = "Zq7given4wX9";
+    let mut told = Vec::new();
+    for row in table().iter().filter(|row| row.form == Form::Secret) {
+        let file = format!("{}_FILE", row.env);
+        told.push(read(LEAST, &[(&row.env, SECRET)]));
+        // The secret itself where the name of its file belongs.
+        told.push(read("", &[(&file, SECRET)]));
+        told.push(read("", &[(&row.env, SECRET), (&file, SECRET)]));
+        let (table, key) = row.key.split_once('.').expect("secrets stand in tables");
+        for value in [
+            SECRET.to_owned(),
+            format!("\"{SECRET}"),
+            format!("'{SECRET}\n'"),
+            format!("{{ a = \"{SECRET}\" }}"),
+            format!("[\"{SECRET}\", [1]]"),
+            format!("\"{SECRET}\" {SECRET}"),
+            format!("\"\\{SECRET}\""),
+        ] {
+            told.push(read(&format!("[{table}]\n{key} = {value}\n"), &[]));
+        }
+    }
+    let told: Vec<String> = told.into_iter().map(|read| format!("{read:?}")).collect();
+    assert!(told.len() > 20, "{}", told.len());
+    assert_eq!(told.iter().find(|told| told.contains(SECRET)), None);
+}

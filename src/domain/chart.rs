@@ -35,6 +35,8 @@ pub struct Chart {
     pub external: Vec<ChartRead>,
     /// Layers of all roots that are planned, first to apply first.
     pub waves: Vec<Vec<String>>,
+    /// Namings of backend files that probable edges rest on.
+    pub conventions: Vec<ChartConvention>,
     /// States that several roots write.
     pub shared_states: Vec<SharedState>,
     /// What could not be read or evaluated.
@@ -54,6 +56,9 @@ pub struct ChartRoot {
     pub kind: ChartKind,
     /// The state it owns, when the code says it.
     pub state: Option<String>,
+    /// `terragrunt` for a unit of Terragrunt, which is drawn and not planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// Whether a root is planned.
@@ -94,6 +99,17 @@ pub struct ChartRead {
     pub state: Option<String>,
 }
 
+/// A naming of backend files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChartConvention {
+    /// Seen from a root's directory.
+    pub pattern: String,
+    /// How many roots follow it.
+    pub roots: usize,
+    /// One of the files.
+    pub example: String,
+}
+
 /// A state with several owners.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SharedState {
@@ -120,6 +136,11 @@ impl Chart {
         let holes = estate.holes.iter().chain(more);
         let mut holes: Vec<ChartHole> =
             holes.map(|hole| ChartHole { file: hole.path.clone(), line: hole.line, what: hole.what.clone() }).collect();
+        holes.extend(estate.strangers(config).into_iter().map(|stranger| {
+            let near = stranger.near.map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+            let what = format!("`{}` names `{}`, which is no root here.{near}", stranger.setting, stranger.name);
+            ChartHole { file: FILE.to_owned(), line: 0, what }
+        }));
         let waves = waves(estate, config, &mut holes);
         holes.sort();
         holes.dedup();
@@ -141,8 +162,14 @@ impl Chart {
             state: state.to_string(),
             roots: roots.iter().map(RootKey::to_string).collect(),
         });
+        let conventions = estate.conventions.iter().map(|said| ChartConvention {
+            pattern: said.pattern.clone(),
+            roots: said.roots,
+            example: said.example.clone(),
+        });
         Self {
             version: VERSION,
+            conventions: conventions.collect(),
             roots: estate.roots.iter().map(chart_root).collect(),
             edges,
             external,
@@ -159,10 +186,11 @@ fn chart_root(root: &super::estate::Root) -> ChartRoot {
         workspace: root.key.workspace().to_owned(),
         backend: root.backend.clone(),
         kind: match root.kind {
-            RootKind::Certain => ChartKind::Certain,
+            RootKind::Certain | RootKind::Unit => ChartKind::Certain,
             RootKind::Probable => ChartKind::Probable,
         },
         state: root.state_known.then(|| root.state.to_string()),
+        by: (root.kind == RootKind::Unit).then(|| "terragrunt".to_owned()),
     }
 }
 
@@ -180,7 +208,7 @@ fn chart_edge(estate: &Estate, edge: &super::estate::Edge) -> ChartEdge {
 
 /// The layers of everything that is planned. A cycle by `waves.after` is a hole, and the order then that of the reads alone.
 fn waves(estate: &Estate, config: &RepoConfig, holes: &mut Vec<ChartHole>) -> Vec<Vec<String>> {
-    let certain = estate.roots.iter().filter(|root| root.kind == RootKind::Certain);
+    let certain = estate.roots.iter().filter(|root| root.kind != RootKind::Probable);
     let keys = certain.map(|root| root.key.clone()).collect();
     let layers = estate.layers(&keys, config).or_else(|cycle| {
         let path: Vec<String> = cycle.iter().map(|root| format!("`{root}`")).collect();

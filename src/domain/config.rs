@@ -11,6 +11,7 @@ mod glob;
 mod parse;
 mod tree;
 
+pub use glob::branch_fits;
 pub use parse::{Problem, parse};
 
 /// The file's name at the top of the repository.
@@ -64,6 +65,8 @@ pub struct RootSettings {
     pub var_files: Vec<String>,
     /// `-backend-config` files, relative to the root's directory.
     pub backend_config: Vec<String>,
+    /// Where the state lies when something else writes the backend: `KIND:LOCATION`, with `{name}` for the directory's name.
+    pub state: Option<String>,
 }
 
 /// Which program plans and applies.
@@ -213,6 +216,7 @@ impl RepoConfig {
             workspaces: list(&first.workspaces, &self.top.workspaces),
             var_files: list(&first.var_files, &self.top.var_files),
             backend_config: list(&first.backend_config, &self.top.backend_config),
+            state: first.state.clone().or_else(|| self.top.state.clone()),
         }
     }
 

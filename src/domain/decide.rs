@@ -12,6 +12,7 @@ use super::event::Event;
 use super::ids::{Login, PullKey, RootKey, StateKey, Timestamp};
 use super::job::JobSpec;
 use super::lock::LockTable;
+use super::managed::Managed;
 use super::neighbour::Interest;
 use super::outside::{CrossRepo, ForeignRead};
 use super::page::Pages;
@@ -73,6 +74,8 @@ pub struct Server {
     pub edit_gap_ms: i64,
     /// How many plan jobs of one rollout run at once, unless the repository says less.
     pub parallelism: usize,
+    /// Which pulls are ours, and which programs may command us.
+    pub managed: Managed,
     /// What a pull may say of other repositories.
     pub cross_repo: CrossRepo,
 }

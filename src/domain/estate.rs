@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{RootKey, StateKey};
 
+mod convention;
 mod evaluate;
 #[cfg(test)]
 pub(in crate::domain) mod fixture;
@@ -13,18 +14,23 @@ mod function;
 mod ground;
 mod inputs;
 mod module;
+mod operator;
 pub(in crate::domain) mod order;
 mod owners;
 mod path;
 mod reached;
 mod reads;
 mod references;
+mod shape;
 mod state;
 mod survey;
+mod terragrunt;
 mod unreached;
 mod value;
+mod workspaces;
 
-pub use ground::Ground;
+pub use ground::{Ground, read_by_links};
+pub use order::Stranger;
 pub use reached::{Reached, ReachedRoot, Reason, deleted};
 pub use references::{References, Users};
 pub use survey::survey;
@@ -41,10 +47,23 @@ pub struct Estate {
     pub external: Vec<ExternalRead>,
     /// What could not be read or evaluated.
     pub holes: Vec<Hole>,
+    /// How states are named where the code does not say it.
+    pub conventions: Vec<Convention>,
     /// States that several roots write.
     pub shared_states: Vec<(StateKey, Vec<RootKey>)>,
     /// What the walks need beside the lists; empty in an estate made by hand.
     pub ground: Ground,
+}
+
+/// A naming of backend files that roots follow; said once for a repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Convention {
+    /// `*.s3.tfbackend`, seen from a root's directory.
+    pub pattern: String,
+    /// How many roots have such files.
+    pub roots: usize,
+    /// One of the files.
+    pub example: String,
 }
 
 /// A directory that holds a root module, in one workspace.
@@ -73,6 +92,8 @@ pub struct Root {
 pub enum RootKind {
     /// It declares a backend: planned.
     Certain,
+    /// A Terragrunt unit: in the graph with its edges, not planned.
+    Unit,
     /// Only a configured provider: listed with the line that would make it one, never planned silently.
     Probable,
 }

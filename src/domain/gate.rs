@@ -205,7 +205,7 @@ fn reasons(question: &Question<'_>, digest: &Digest, counted: &[&Vote<'_>]) -> V
         reasons.push(Reason::Missing { more, named: rules.named.clone(), four_eyes: !rules.barred.is_empty() });
     }
     if rules.confirm_destructive {
-        let left = unconfirmed(question.destroyed, counted);
+        let left = unconfirmed(question.destroyed, counted.iter().flat_map(|vote| vote.confirmed));
         if !left.is_empty() {
             reasons.push(Reason::Unconfirmed(left));
         }
@@ -224,11 +224,15 @@ fn reasons(question: &Question<'_>, digest: &Digest, counted: &[&Vote<'_>]) -> V
     reasons
 }
 
-/// Destroyed addresses that no counted approval names. An address that several roots destroy needs its root beside it.
-fn unconfirmed(destroyed: &[(RootKey, String)], counted: &[&Vote<'_>]) -> Vec<(RootKey, String)> {
+/// Destroyed addresses that nobody named. An address that several roots destroy needs its root beside it.
+pub fn unconfirmed<'a>(
+    destroyed: &[(RootKey, String)],
+    confirmed: impl Iterator<Item = &'a Confirmed>,
+) -> Vec<(RootKey, String)> {
+    let confirmed: Vec<&Confirmed> = confirmed.collect();
     let named = |root: &RootKey, address: &str| {
         let alone = destroyed.iter().filter(|(_, other)| other == address).count() == 1;
-        counted.iter().flat_map(|vote| vote.confirmed).any(|confirmed| {
+        confirmed.iter().any(|confirmed| {
             confirmed.address == address
                 && match &confirmed.root {
                     Some(said) => said == root,

@@ -40,8 +40,36 @@ pub struct FileFacts {
     pub moves: Vec<Move>,
     /// Top-level attributes: what a var file or backend file sets.
     pub values: Vec<Named>,
+    /// `tfe_workspace` resources.
+    pub workspaces: Vec<WorkspaceBlock>,
+    /// Blocks that only Terragrunt reads.
+    pub units: Vec<UnitBlock>,
     /// What could not be read.
     pub holes: Vec<FileHole>,
+}
+
+/// A resource that makes a workspace of a remote organisation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkspaceBlock {
+    /// `name`, `working_directory`, …
+    pub args: Vec<Named>,
+    /// `count`.
+    pub count: Option<Expr>,
+    /// `for_each`.
+    pub for_each: Option<Expr>,
+}
+
+/// A block of a Terragrunt file: `terraform` with a source, `include`, `dependency`, `dependencies`, `remote_state`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnitBlock {
+    /// Its type.
+    pub kind: String,
+    /// Its label, or nothing.
+    pub label: String,
+    /// Its arguments; nested blocks are objects.
+    pub args: Vec<Named>,
+    /// 1-based.
+    pub line: usize,
 }
 
 /// Where a root keeps its state.
@@ -77,6 +105,8 @@ pub struct Variable {
     pub name: String,
     /// Its default.
     pub default: Option<Expr>,
+    /// Its type, when that has optional attributes.
+    pub shape: Option<Expr>,
     /// It says `sensitive = true`.
     pub sensitive: bool,
     /// What its validation refers to.
@@ -207,6 +237,21 @@ pub fn is_values(path: &str) -> bool {
     has_ending(path, &VALUES)
 }
 
+/// Whether the path may be a file that Terragrunt reads, by itself or because a unit names it.
+pub fn is_terragrunt(path: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        ".tm.hcl",
+        ".tftest.hcl",
+        ".tofutest.hcl",
+        ".pkr.hcl",
+        ".tfstack.hcl",
+        ".tfcomponent.hcl",
+        ".tfdeploy.hcl",
+        ".nomad.hcl",
+    ];
+    has_ending(path, &[".hcl"]) && !has_ending(path, &OTHERS)
+}
+
 fn has_ending(path: &str, endings: &[&str]) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let scrap = name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'));
@@ -215,7 +260,7 @@ fn has_ending(path: &str, endings: &[&str]) -> bool {
 
 /// Whether the file of this path must be parsed for an estate.
 pub fn is_wanted(path: &str) -> bool {
-    is_configuration(path) || is_values(path)
+    is_configuration(path) || is_values(path) || is_terragrunt(path)
 }
 
 /// Parses a file. What cannot be read is in the facts, as holes; there is no error.

@@ -1,8 +1,8 @@
 //! From two trees and their estates to what a head reaches: the value that a rollout starts from.
 //! Pure; fetching, merging and parsing happened before.
 
-use super::config::RepoConfig;
-use super::estate::{Estate, Hole, Root, RootKind, deleted};
+use super::config::{FILE, Problem, RepoConfig};
+use super::estate::{Estate, Hole, Root, RootKind, Stranger, deleted};
 use super::event::{InspectedRoot, Inspection, StateRead};
 use super::ids::{RootKey, Sha, StateKey};
 use super::note::markdown::code;
@@ -71,6 +71,9 @@ pub fn inspect(trees: &Trees<'_>, config: &RepoConfig) -> Result<Inspection, Ref
     };
     inspection.holes = holes(trees, &inspection, &changed);
     inspection.notices = notices(trees, &inspection, &changed);
+    if !inspection.roots.is_empty() {
+        inspection.notices.extend(trees.estate.strangers(config).iter().map(stranger));
+    }
     Ok(inspection)
 }
 
@@ -109,6 +112,47 @@ fn cycle_refusal(cycle: &[RootKey]) -> Refusal {
     }
 }
 
+fn stranger(stranger: &Stranger) -> String {
+    let near = stranger.near.as_ref().map(|near| format!(" Did you mean {}?", code(near))).unwrap_or_default();
+    format!(
+        "`{}` in `.tidegate.yaml` names {}, which is no root here: nothing is ordered by that name.{near}",
+        stranger.setting,
+        code(&stranger.name)
+    )
+}
+
+/// What is said of a change to `.tidegate.yaml` itself: it holds once it is merged, and one that is wrong would stop every pull then.
+pub fn of_proposed_settings(
+    proposed: &Result<RepoConfig, Vec<Problem>>,
+    estate: &Estate,
+    inspection: &Inspection,
+) -> Option<String> {
+    let config = match proposed {
+        Ok(config) => config,
+        Err(problems) => {
+            let lines: Vec<String> = problems
+                .iter()
+                .map(|problem| format!("- line {}, column {}: {}", problem.line, problem.column, problem.what))
+                .collect();
+            return Some(format!(
+                "`{FILE}` is wrong with this change: once it is merged, nothing can be planned. Mend it here:\n\n{}",
+                lines.join("\n")
+            ));
+        }
+    };
+    let all = estate.roots.iter().filter(|root| root.kind == RootKind::Certain).map(|root| root.key.clone()).collect();
+    if let Err(cycle) = estate.layers(&all, config) {
+        let path: Vec<String> = cycle.iter().map(named).collect();
+        return Some(format!(
+            "`waves.after` in `{FILE}` makes a cycle with this change: {}. Once it is merged, what reaches these roots cannot be planned: take one of them out.",
+            path.join(" → ")
+        ));
+    }
+    (!inspection.roots.is_empty() && *config != inspection.config).then(|| {
+        format!("This change edits `{FILE}`. A change cannot loosen its own rule: this pull goes by the settings of its base, and the new ones hold once it is merged.")
+    })
+}
+
 /// What of the reached part could not be read.
 fn holes(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Vec<Hole> {
     let near = |path: &str| {
@@ -131,6 +175,18 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
             named(&root.key)
         )
     });
+    let units = trees.estate.roots.iter().filter(|root| root.kind == RootKind::Unit && touched(root.key.dir()));
+    let units: Vec<String> = units.map(|root| named(&root.key)).collect();
+    let units = (!units.is_empty())
+        .then(|| format!("Changed, and not planned here, because Terragrunt runs them: {}.", units.join(", ")));
+    let guessed = inspection.edges.iter().any(|edge| !edge.certain);
+    let patterns: Vec<String> = trees.estate.conventions.iter().map(|said| code(&said.pattern)).collect();
+    let convention = (guessed && !patterns.is_empty()).then(|| {
+        format!(
+            "States here are taken to be named by {}; `backend_config` in `.tidegate.yaml` says which file a root uses.",
+            patterns.join(", ")
+        )
+    });
     let reached = |owner: &RootKey| inspection.roots.iter().any(|root| root.root == *owner);
     let shared =
         trees.estate.shared_states.iter().filter(|(_, owners)| owners.iter().any(reached)).map(|(state, owners)| {
@@ -141,7 +197,7 @@ fn notices(trees: &Trees<'_>, inspection: &Inspection, changed: &[String]) -> Ve
                 code(state.as_str())
             )
         });
-    removed.chain(probable).chain(shared).collect()
+    removed.chain(probable).chain(units).chain(convention).chain(shared).collect()
 }
 
 /// What is said of a state that no root owns any more: its root was removed, moved to another state, or took another name and state.

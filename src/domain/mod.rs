@@ -17,6 +17,7 @@ pub mod inspect;
 pub mod job;
 pub mod linked;
 pub mod lock;
+pub mod managed;
 pub mod nearest;
 pub mod neighbour;
 pub mod note;

@@ -132,7 +132,7 @@ pub fn interests(pull: &Pull) -> Vec<Interest> {
     let (Some(rollout), Some(seen), true) = (&pull.rollout, &pull.seen, pull.is_open()) else { return Vec::new() };
     match rollout.stage {
         Stage::Inspecting => return pull.interests.clone(),
-        Stage::Refused(_) => return Vec::new(),
+        Stage::Refused(_) | Stage::Unmanaged(_) => return Vec::new(),
         Stage::Ready => {}
     }
     let any = |is: fn(&PlanRun) -> bool| rollout.runs.values().any(|run| is(&run.plan));

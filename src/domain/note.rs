@@ -66,7 +66,7 @@ pub fn note(pull: &Pull, rollout: &Rollout, context: &Context) -> String {
             let head = markdown::code(rollout.head.short());
             format!("### Planning at {head}…\n\nReading which roots this change reaches · [run]({})", context.url)
         }
-        Stage::Refused(refusal) => {
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => {
             let note = format!("### {}\n\n{}\n\n[run]({})", refusal.title, refusal.text, context.url);
             cut::hard(note, context)
         }

@@ -66,6 +66,21 @@ fn is_sum(text: &str) -> bool {
     folder_of(text).is_some() || text.strip_prefix("zh:").is_some_and(archive)
 }
 
+impl Locked {
+    /// The name of a folder or file that stands for just these sums.
+    pub fn fingerprint(&self) -> String {
+        let sums: Vec<&str> = self.sums.iter().map(String::as_str).collect();
+        hex::encode(Sha256::digest(sums.join("\n")))
+    }
+
+    /// A lock file with this provider alone.
+    pub fn lock_file(&self) -> String {
+        let sums: String = self.sums.iter().map(|sum| format!("    {},\n", quoted(sum))).collect();
+        let (source, version) = (quoted(&self.source), quoted(&self.version));
+        format!("provider {source} {{\n  version = {version}\n  hashes = [\n{sums}  ]\n}}\n")
+    }
+}
+
 /// A configuration that needs this one package and nothing else.
 pub fn only(locked: &Locked) -> String {
     format!(
@@ -96,6 +111,12 @@ pub fn with_sums(lock_file: &str, sums: &[(&str, &str)]) -> Option<String> {
 pub fn folder_of(sum: &str) -> Option<String> {
     let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, sum.strip_prefix("h1:")?).ok()?;
     (bytes.len() == 32).then(|| hex::encode(bytes))
+}
+
+/// The sum that such a folder's name stands for.
+pub fn sum_of(folder: &str) -> Option<String> {
+    let bytes = hex::decode(folder).ok().filter(|bytes| bytes.len() == 32)?;
+    Some(format!("h1:{}", base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)))
 }
 
 /// The settings of the tool's command line for a job that finds these providers in a folder and all others where it always does:
@@ -141,6 +162,8 @@ mod tests {
             sums: [SUM.to_owned(), format!("zh:{}", "0a".repeat(32))].into(),
         };
         assert_eq!(all, [expected]);
+        assert_eq!(locked(&all[0].lock_file()), all);
+        assert_ne!(Locked { sums: [SUM.to_owned()].into(), ..all[0].clone() }.fingerprint(), all[0].fingerprint());
         let source = "registry.example.test/acme/test";
         assert_eq!(with_sums(&text, &[(source, SUM), ("registry.example.test/acme/other", "h1:x")]), None);
         let more = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -173,7 +196,9 @@ mod tests {
         assert_eq!(sum(&[("terraform-provider-test_v0.1.0".into(), script)]), SUM);
         let (a, b) = (("a".to_owned(), [1; 32]), ("b".to_owned(), [2; 32]));
         assert_eq!(sum(&[a.clone(), b.clone()]), sum(&[b, a]));
-        assert_eq!(folder_of(SUM).map(|name| name.len()), Some(64));
+        let folder = folder_of(SUM).expect("a name");
+        assert_eq!((folder.len(), sum_of(&folder).as_deref()), (64, Some(SUM)));
+        assert_eq!(sum_of(".lock"), None);
         assert_eq!(folder_of("h1:../../.."), None);
     }
 

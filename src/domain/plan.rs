@@ -1,6 +1,8 @@
 //! A saved plan as people may see it: parsed from `show -json`, with every sensitive value already
 //! dropped. It never holds a secret, so it may be stored and shown.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 mod moved;
@@ -22,6 +24,9 @@ pub struct Plan {
     pub outputs: Vec<OutputChange>,
     /// Resources that changed outside, by address; shown, never counted.
     pub drift: Vec<String>,
+    /// What depends on each resource that is deleted, as the state before recorded it; addresses without instance keys.
+    #[serde(default)]
+    pub dependents: BTreeMap<String, BTreeSet<String>>,
     /// Where the other tool left its registry's host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Trace>,
@@ -108,6 +113,24 @@ impl Action {
             Action::Nothing => "move",
         }
     }
+}
+
+/// The address without `[0]` and `["a.b"]`.
+pub fn without_keys(address: &str) -> String {
+    let mut plain = String::new();
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for letter in address.chars() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' if depth > 0 => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth = depth.saturating_sub(1),
+            letter if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
 }
 
 /// One attribute that differs.

@@ -1,6 +1,8 @@
 //! What a change can touch: the blast radius (roots downstream) and the resources downstream, in the
 //! forms of the spec. Pure walks over the estate and the plans; it decides nothing.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::ids::RootKey;
@@ -33,7 +35,7 @@ pub struct Reach {
 pub struct Downstream {
     /// The reader.
     pub root: RootKey,
-    /// Its layer, 1-based, in the waves of the whole radius.
+    /// Its wave in the run, 1-based.
     pub wave: usize,
     /// Reads on the way from the changed roots: 1 for a direct reader.
     pub depth: usize,
@@ -81,6 +83,13 @@ pub struct Reached {
     pub address: String,
     /// How it was reached from another root.
     pub through: Option<Through>,
+    /// Its root was planned in this run; else only its configuration was followed.
+    #[serde(default = "planned")]
+    pub planned: bool,
+}
+
+fn planned() -> bool {
+    true
 }
 
 /// The output by which a change crosses from one root into another.
@@ -92,4 +101,9 @@ pub struct Through {
     pub root: RootKey,
     /// What the value becomes.
     pub class: Class,
+}
+
+/// The number of each root's wave, from 1 on.
+fn numbers(waves: &[Vec<RootKey>]) -> HashMap<&RootKey, usize> {
+    waves.iter().enumerate().flat_map(|(at, wave)| wave.iter().map(move |root| (root, at + 1))).collect()
 }

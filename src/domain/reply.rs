@@ -3,12 +3,15 @@
 
 use super::command;
 use super::config::Requirement;
-use super::estate::Reason;
 use super::ids::{Digest, Login, RootKey, Sha};
 use super::lock::{Blocked, Unsaved};
 use super::note::markdown::code;
 use super::pull::{Pull, PullState};
 use super::rollout::{Apply, Rollout, Stage, WaveState};
+
+mod explain;
+
+pub use explain::{explain, reason_in_words};
 
 /// `help`.
 pub fn help() -> String {
@@ -26,6 +29,13 @@ pub fn edited() -> String {
 /// A command that needs write access.
 pub fn no_write_access(by: &Login) -> String {
     format!("Not done: this needs write access to the repository, and `{by}` does not have it. Ask somebody who has.")
+}
+
+/// A program that the settings let command wants to approve.
+pub fn approved_by_program(by: &Login) -> String {
+    format!(
+        "Not done: `{by}` is a program, and approvals are given by people. `pulls.bots` lets it type every other command."
+    )
 }
 
 /// An author's or committer's approval.
@@ -122,7 +132,7 @@ pub fn no_such_wave(wave: usize, waves: usize) -> String {
 /// A root without a plan in the way of an apply.
 pub fn no_plan(root: &RootKey) -> String {
     format!(
-        "Not applied: {} has no plan that could be applied, so its wave is not complete. Mend it and push, or type `plan -d {1}`; `apply -d ROOT` applies other roots.",
+        "Not applied: {} has no plan that could be applied, so its wave is not complete. Mend it and push, or type `plan -d {1}`; `apply -d ROOT` applies roots of other waves.",
         named(root),
         quoted(root)
     )
@@ -140,6 +150,13 @@ pub fn other_digest(typed: &str, now: &[String]) -> String {
     let typed = super::ids::Digest::from_hex(typed.strip_prefix("tg1:").unwrap_or(typed));
     let now = if now.is_empty() { "nothing waits for an approval now".to_owned() } else { now.join(", ") };
     format!("Not approved: `{typed}` is not what is planned now; {now}. Review the note, then approve what it shows.")
+}
+
+/// A comment where only sealed records count.
+pub fn sealed(wave: usize) -> String {
+    format!(
+        "Not approved: `approval` is `sealed`, so no comment approves `wave-{wave}`, and this version reads no sealed records yet. Set `approval` to `ledger` or `pr-review` in `.tidegate.yaml` of the base branch."
+    )
 }
 
 /// Nothing waits.
@@ -324,7 +341,7 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
     let Some(rollout) = &pull.rollout else { return not_seen() };
     let mut lines = vec![match &rollout.stage {
         Stage::Inspecting => format!("`{}` is being read.", rollout.head.short()),
-        Stage::Refused(refusal) => format!("**{}**", refusal.title),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => format!("**{}**", refusal.title),
         Stage::Ready => {
             let done = rollout.runs.values().filter(|run| run.planned().is_some()).count();
             format!(
@@ -335,8 +352,11 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
             )
         }
     }];
-    for (index, (state, waits)) in waves.iter().enumerate() {
-        lines.push(format!("- `wave-{}` {}", index + 1, wave_in_words(state, waits.as_deref())));
+    if !waves.is_empty() {
+        let each = waves.iter().enumerate();
+        let each =
+            each.map(|(at, (state, waits))| format!("- `wave-{}` {}", at + 1, wave_in_words(state, waits.as_deref())));
+        lines.push(each.collect::<Vec<_>>().join("\n"));
     }
     let names: Vec<String> = held.iter().map(|root| named(root)).collect();
     lines.push(if names.is_empty() {
@@ -344,7 +364,7 @@ pub fn status(pull: &Pull, waves: &[(WaveState, Option<String>)], held: &[&RootK
     } else {
         format!("Locked by this pull: {}.", names.join(", "))
     });
-    lines.join("\n")
+    lines.join("\n\n")
 }
 
 /// Where a wave stands, as the end of a sentence.
@@ -365,76 +385,19 @@ pub fn wave_in_words(state: &WaveState, waits: Option<&str>) -> String {
     }
 }
 
-/// `explain PATH`: file, rule, roots.
-pub fn explain(rollout: Option<&Rollout>, path: &str) -> String {
-    let Some(rollout) = rollout.filter(|rollout| rollout.stage == Stage::Ready) else { return not_seen() };
-    let path = path.trim_start_matches("./");
-    let shown = code(path);
-    let mut lines: Vec<String> = Vec::new();
-    for run in rollout.runs.values() {
-        let direct: Vec<String> = run
-            .reasons
-            .iter()
-            .filter(|reason| match reason {
-                Reason::Changed(changed) | Reason::File(changed) | Reason::Module { path: changed, .. } => {
-                    changed == path
-                }
-                Reason::Reads(_) | Reason::After(_) | Reason::Asked => path == run.root.dir(),
-            })
-            .map(reason_in_words)
-            .collect();
-        if !direct.is_empty() {
-            lines.push(format!("- {}: {}", named(&run.root), direct.join("; ")));
-        } else if path == run.root.dir() {
-            let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
-            lines.push(format!("- {}: {}", named(&run.root), all.join("; ")));
-        }
-    }
-    if lines.is_empty() {
-        return format!(
-            "{shown} brings no root into this pull: it did not change here, or no root has, calls or reads it."
-        );
-    }
-    let mut downstream: Vec<String> = rollout
-        .runs
-        .values()
-        .filter(|run| run.reasons.iter().all(|reason| matches!(reason, Reason::Reads(_) | Reason::After(_))))
-        .map(|run| {
-            let all: Vec<String> = run.reasons.iter().map(reason_in_words).collect();
-            format!("- {}: {}", named(&run.root), all.join("; "))
-        })
-        .filter(|line| !lines.contains(line))
-        .collect();
-    let mut text = format!("{shown} is why these roots are here:\n\n{}", lines.join("\n"));
-    if !downstream.is_empty() {
-        downstream.sort();
-        text.push_str("\n\nand by what they read:\n\n");
-        text.push_str(&downstream.join("\n"));
-    }
-    text
-}
-
-/// Why a root is reached.
-pub fn reason_in_words(reason: &Reason) -> String {
-    match reason {
-        Reason::Changed(path) => format!("{} changed, in its directory", code(path)),
-        Reason::Module { dir, path } => format!("{} changed, in the module {} that it calls", code(path), code(dir)),
-        Reason::File(path) => format!("it reads {}, which changed", code(path)),
-        Reason::Reads(root) => format!("it reads the state of {}", named(root)),
-        Reason::After(root) => format!("`waves.after` puts it after {}", named(root)),
-        Reason::Asked => "somebody named it".to_owned(),
-    }
-}
-
 fn named(root: &RootKey) -> String {
     code(&root.to_string())
 }
 
 /// A root as it is typed after `-d`: quoted when it has to be.
 pub fn quoted(root: &RootKey) -> String {
-    let text = root.to_string();
+    quoted_path(&root.to_string())
+}
+
+/// A path as it is typed in a command.
+pub fn quoted_path(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._:-".contains(c)) && !text.starts_with('-');
-    if plain { text } else { format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")) }
+    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")) }
 }
 
 fn roots(count: usize) -> String {

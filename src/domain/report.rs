@@ -4,16 +4,21 @@
 use serde::Serialize;
 
 use super::config::{GatePolicy, ToolKind};
-use super::estate::{Edge, Hole, Reason};
+use super::estate::{Hole, Reason};
 use super::event::StateRead;
 use super::ids::{RootKey, Timestamp};
-use super::job::Failure;
+use super::job::{Failure, ResourceStage};
 use super::neighbour::{Because, Neighbour};
 use super::outside::Outside;
 use super::plan::{Change, Counts, OutputChange};
 use super::pull::Pull;
 use super::reach::{Downstream, ResourceReach};
 use super::rollout::{ApplyRun, PlanRun, Read, Rollout, RootRun, Stage, WaveState};
+
+mod read;
+
+use read::read;
+pub use read::{PlannedOn, ReportRead};
 
 /// The version of the form. Within one version fields are only added.
 pub const VERSION: u32 = 1;
@@ -76,6 +81,8 @@ pub enum ReportStage {
     Inspecting,
     /// Nothing can be planned.
     Refused,
+    /// The server's settings leave pulls into this branch alone.
+    Unmanaged,
     /// Roots are known.
     Ready,
 }
@@ -169,19 +176,6 @@ pub struct ReportTool {
     pub version: String,
 }
 
-/// A read of another root's state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ReportRead {
-    /// Whose state.
-    pub source: RootKey,
-    /// The block that reads.
-    pub block: String,
-    /// The outputs that it uses; `null` when the whole object is used.
-    pub outputs: Option<Vec<String>>,
-    /// Written out on both sides, or by what is known.
-    pub certain: bool,
-}
-
 /// A read of a state that no root of the repository owns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReportExternal {
@@ -198,7 +192,7 @@ pub struct ReportWave {
     pub number: usize,
     /// Its roots.
     pub roots: Vec<RootKey>,
-    /// The whole digest that an approval names; `null` while a plan is missing or when nothing changes.
+    /// The whole digest that an approval names; `null` while a plan is missing or will be made again, or when nothing changes.
     pub digest: Option<String>,
     /// The strictest rule of its roots.
     pub gate: GatePolicy,
@@ -210,6 +204,21 @@ pub struct ReportWave {
     pub after: Option<usize>,
     /// Roots of earlier waves after whose apply a part of it is planned again.
     pub replans_after: Vec<RootKey>,
+    /// Its roots whose plan changes something.
+    pub changed: Vec<RootKey>,
+    /// Its resources while and after it is applied; `null` before.
+    pub progress: Option<Progress>,
+}
+
+/// How far the resources of a wave are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// All of them.
+    pub total: usize,
+    /// Those that are done.
+    pub done: usize,
+    /// Those that failed.
+    pub failed: usize,
 }
 
 /// Where a wave stands.
@@ -252,7 +261,9 @@ pub struct Blast {
 /// The report of a rollout of a pull.
 pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
     let refusal = match &rollout.stage {
-        Stage::Refused(refusal) => Some(ReportRefusal { title: refusal.title.clone(), text: refusal.text.clone() }),
+        Stage::Refused(refusal) | Stage::Unmanaged(refusal) => {
+            Some(ReportRefusal { title: refusal.title.clone(), text: refusal.text.clone() })
+        }
         _ => None,
     };
     Report {
@@ -269,6 +280,7 @@ pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
         stage: match rollout.stage {
             Stage::Inspecting => ReportStage::Inspecting,
             Stage::Refused(_) => ReportStage::Refused,
+            Stage::Unmanaged(_) => ReportStage::Unmanaged,
             Stage::Ready => ReportStage::Ready,
         },
         refusal,
@@ -292,12 +304,6 @@ pub fn report(pull: &Pull, rollout: &Rollout) -> Report {
 fn root(rollout: &Rollout, run: &RootRun) -> ReportRoot {
     let planned = run.planned();
     let plan = planned.map(|planned| &planned.plan);
-    let read = |edge: &Edge| ReportRead {
-        source: edge.source.clone(),
-        block: edge.block.clone(),
-        outputs: edge.outputs.clone(),
-        certain: edge.certain,
-    };
     ReportRoot {
         root: run.root.clone(),
         dir: run.root.dir().to_owned(),
@@ -312,7 +318,7 @@ fn root(rollout: &Rollout, run: &RootRun) -> ReportRoot {
         changes: plan.map(|plan| plan.changes.clone()).unwrap_or_default(),
         outputs: plan.map(|plan| plan.outputs.clone()).unwrap_or_default(),
         drift: plan.map(|plan| plan.drift.clone()).unwrap_or_default(),
-        reads: rollout.edges.iter().filter(|edge| edge.reader == run.root).map(read).collect(),
+        reads: rollout.edges.iter().filter(|edge| edge.reader == run.root).map(|edge| read(run, edge)).collect(),
         external: run.uses.iter().filter(|read| read.external).map(external).collect(),
         replans_after: run.replans_after.clone(),
         again: run.again.clone(),
@@ -356,7 +362,10 @@ fn wave(rollout: &Rollout, number: usize) -> ReportWave {
     ReportWave {
         number,
         roots: rollout.wave(number).map(|run| run.root.clone()).collect(),
-        digest: rollout.set_digest(number).map(|digest| digest.as_str().to_owned()),
+        digest: rollout
+            .set_digest(number)
+            .filter(|_| !rollout.wave(number).any(RootRun::reads_unknown))
+            .map(|digest| digest.as_str().to_owned()),
         gate: rollout.wave(number).map(|run| run.settings.gate.unwrap_or_default()).max().unwrap_or_default(),
         state: match state {
             WaveState::Planning => WaveStatus::Planning,
@@ -372,5 +381,23 @@ fn wave(rollout: &Rollout, number: usize) -> ReportWave {
         waits_for: standing.and_then(|standing| standing.waits.clone()),
         after: if let WaveState::After(earlier) = state { Some(*earlier) } else { None },
         replans_after: again,
+        changed: rollout.wave(number).filter(|run| run.changes_something()).map(|run| run.root.clone()).collect(),
+        progress: progress(rollout, number),
     }
+}
+
+fn progress(rollout: &Rollout, number: usize) -> Option<Progress> {
+    let begun = rollout.wave(number).filter_map(|run| match &run.apply {
+        ApplyRun::None => None,
+        ApplyRun::Running { resources, .. }
+        | ApplyRun::Applied { resources, .. }
+        | ApplyRun::Failed { resources, .. } => Some(resources),
+    });
+    let begun: Vec<_> = begun.collect();
+    let count = |stage| begun.iter().flat_map(|all| all.iter()).filter(|resource| resource.state == stage).count();
+    (!begun.is_empty()).then(|| Progress {
+        total: begun.iter().map(|all| all.len()).sum(),
+        done: count(ResourceStage::Done),
+        failed: count(ResourceStage::Failed),
+    })
 }

@@ -91,6 +91,8 @@ pub enum Stage {
     Inspecting,
     /// Nothing can be planned: what is wrong and the way out, in whole sentences of Markdown.
     Refused(Refusal),
+    /// The pull is none of ours to plan, and nothing is wrong with it: why, and the way out.
+    Unmanaged(Refusal),
     /// Roots are known.
     Ready,
 }

@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 mod address;
 mod declared;
 mod forms;
 mod marks;
+mod search;
+mod shape;
+
+use search::Search;
 
 pub use declared::Declared;
 
@@ -58,6 +61,12 @@ const COMMON: [&str; 24] = [
     "main",
 ];
 
+/// The text without what is a credential by its place or shape, where no value is known: an answer of a forge, the last words of
+/// a program.
+pub fn shapeless(text: &str) -> String {
+    shape::mask(&address::mask(text)).into_owned()
+}
+
 /// The name of a state without the credentials that its address may hold; names that differ stay different.
 pub fn named(address: &str) -> String {
     address::named(address)
@@ -68,7 +77,7 @@ pub fn named(address: &str) -> String {
 pub struct Secrets {
     values: BTreeSet<String>,
     /// Built at the first use and thrown away when a value comes in.
-    search: OnceLock<Option<AhoCorasick>>,
+    search: OnceLock<Option<Search>>,
 }
 
 impl fmt::Debug for Secrets {
@@ -145,20 +154,12 @@ impl Secrets {
         self.values.contains(text)
     }
 
-    /// The text with each value, also base64, URL-encoded and JSON-escaped, replaced by `(sensitive)`.
+    /// The text with each value, also base64, hex, URL-encoded and JSON-escaped, replaced by `(sensitive)`.
     pub fn mask(&self, text: &str) -> String {
-        let Some(search) = self.search.get_or_init(|| build(&self.values)) else {
-            return address::mask(text);
-        };
-        let mut masked = String::with_capacity(text.len());
-        let mut from = 0;
-        for found in search.find_iter(text) {
-            masked.push_str(&text[from..found.start()]);
-            masked.push_str(MASK);
-            from = found.end();
+        match self.search.get_or_init(|| Search::of(&self.values)) {
+            Some(search) => shapeless(&search.mask(text)),
+            None => shapeless(text),
         }
-        masked.push_str(&text[from..]);
-        address::mask(&masked)
     }
 }
 
@@ -167,14 +168,6 @@ fn is_too_common(value: &str) -> bool {
     let number = value.bytes().all(|byte| byte.is_ascii_digit());
     let shortest = if number { SHORTEST_NUMBER } else { SHORTEST };
     value.chars().count() < shortest || COMMON.contains(&value) || value.trim().is_empty()
-}
-
-fn build(values: &BTreeSet<String>) -> Option<AhoCorasick> {
-    if values.is_empty() {
-        return None;
-    }
-    let forms: BTreeSet<String> = values.iter().flat_map(|value| forms::of(value)).collect();
-    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok()
 }
 
 #[cfg(test)]
@@ -204,6 +197,8 @@ mod tests {
             "p%22%C3%A4%20s%2Fw%2B0%3Crd".to_owned(),
             "p%22%c3%a4%20s%2fw%2b0%3crd".to_owned(),
             "p%22%C3%A4+s%2Fw%2B0%3Crd".to_owned(),
+            hex::encode(secret),
+            hex::encode_upper(secret),
         ] {
             assert_eq!(secrets.mask(&format!("a {text} b")), "a (sensitive) b", "{text}");
         }
@@ -219,6 +214,39 @@ mod tests {
         assert_eq!(secrets.mask("hunter-two hunter abc true"), "(sensitive) (sensitive) abc true");
         assert_eq!(Secrets::default().mask("as it is"), "as it is");
         assert!(!format!("{secrets:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn values_that_share_letters_leave_no_rest() {
+        let secrets = of(&["user:hunter", "hunter2secret"]);
+        assert_eq!(secrets.mask("is user:hunter2secret."), "is (sensitive).");
+        assert_eq!(of(&["aaaa", "bbbb"]).mask("aaaabbbb aaaaaa"), "(sensitive)(sensitive) (sensitive)");
+    }
+
+    #[test]
+    fn a_value_that_was_wrapped_is_one_value() {
+        let secrets = of(&["correct horse battery staple"]);
+        for text in ["correct horse\nbattery staple", "correct\n\u{2502} horse battery\n\u{2502}   staple"] {
+            assert_eq!(secrets.mask(&format!("is {text}.")), "is (sensitive).");
+        }
+        assert_eq!(secrets.mask("correct\nhorse"), "correct\nhorse");
+    }
+
+    #[test]
+    fn lines_of_encoded_text_show_no_part_of_a_long_secret() {
+        let secret = "A key of many letters, long enough to be broken into several lines of base64: 0123456789 and on, \
+                      and so forth, until it ends here.";
+        let secrets = of(&[secret]);
+        for before in ["", "x", "xy", "PASSWORD=", "{\"auth\": \""] {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{before}{secret}\n"));
+            for width in [60, 64, 76] {
+                for line in encoded.as_bytes().chunks(width).map(String::from_utf8_lossy) {
+                    let shown = secrets.mask(&line);
+                    let rest = shown.replace(MASK, "");
+                    assert!(rest.len() < 23 || line.len() < 23, "{before} {width}: {shown}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Notify;
 
 use crate::domain::ids::JobId;
+use crate::domain::secret::shapeless;
 use crate::ports::executor::{Executor, ExecutorError, Launch, Observed};
 
 mod room;
@@ -210,7 +211,7 @@ impl LocalExecutor {
         let text = String::from_utf8_lossy(&log[log.len().saturating_sub(2_000)..]).into_owned();
         let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        if last.is_empty() { String::new() } else { format!(": {}", last.join(" | ")) }
+        if last.is_empty() { String::new() } else { format!(": {}", shapeless(&last.join(" | "))) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -147,9 +147,9 @@ impl GitHub {
         let answer = send(session.crab(), ask).await?;
         if answer.status == StatusCode::UNAUTHORIZED && self.access.renews(&session).await {
             let session = self.access.session(whose).await?;
-            return send(session.crab(), ask).await?.accepted(ask);
+            return session.without_token(send(session.crab(), ask).await?).accepted(ask);
         }
-        answer.accepted(ask)
+        session.without_token(answer).accepted(ask)
     }
 }
 

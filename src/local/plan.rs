@@ -16,11 +16,13 @@ use crate::domain::ids::{PullKey, RepoKey, Sha, Timestamp};
 use crate::domain::inspect::{Trees, inspect};
 use crate::domain::job::{Failure, JobSpec, StateLeft};
 use crate::domain::lock::LockTable;
+use crate::domain::managed::Managed;
 use crate::domain::note::{self, Context};
 use crate::domain::page::Pages;
 use crate::domain::plan;
 use crate::domain::pull::{Pull, PullState, Seen};
 use crate::domain::rollout::{PlanRun, Planned, Rollout, Tool};
+use crate::domain::secret::Secrets;
 use crate::domain::tree::{Entry, EntryKind, Listing};
 use crate::ports::clock::{Clock, SystemClock};
 use crate::runner;
@@ -172,6 +174,8 @@ impl Session<'_> {
             Pull::unseen(PullKey { repo: RepoKey { forge: "local".to_owned(), id: 0 }, number: 0 }, "local", now());
         let seen = self.seen(&inspection);
         let mut jobs = VecDeque::new();
+        // What is a secret in one root is one in those that read it, where it bears no mark.
+        let mut known = Secrets::default();
         let mut events = VecDeque::from([Event::Seen(Box::new(seen)), Event::Inspected(Box::new(inspection))]);
         loop {
             while let Some(event) = events.pop_front() {
@@ -181,7 +185,7 @@ impl Session<'_> {
             }
             let Some(job) = jobs.pop_front() else { break };
             tell(&format!("planning {}", job.root));
-            let outcome = Box::new(self.plan(&job).await);
+            let outcome = Box::new(self.plan(&job, &mut known).await);
             events.push_back(Event::JobEnded { job: job.id, outcome });
         }
         let rollout = pull.rollout.clone().ok_or_else(|| LocalError::Git("nothing was decided".to_owned()))?;
@@ -223,26 +227,31 @@ impl Session<'_> {
                 comment_limit: usize::MAX,
                 edit_gap_ms: 1,
                 parallelism: 1,
+                // Who plans on one's own machine manages it.
+                managed: Managed::default(),
                 cross_repo: crate::domain::outside::CrossRepo::Off,
             },
         }
     }
 
-    async fn plan(&self, spec: &JobSpec) -> Outcome {
+    async fn plan(&self, spec: &JobSpec, known: &mut Secrets) -> Outcome {
         let bench =
             runner::local::Bench { tree: &self.copy, scratch: &self.scratch, environment: &self.wish.environment };
-        match runner::local::plan(spec, &bench).await {
-            Ok((tool, json)) => read(spec, tool, &json),
+        let mut secrets = known.clone();
+        let planned = runner::local::plan(spec, &bench, &mut secrets).await;
+        known.extend_from_abroad(&secrets);
+        match planned {
+            Ok((tool, json)) => read(spec, tool, &json, &secrets),
             Err(failure) => failed(failure),
         }
     }
 }
 
-fn read(spec: &JobSpec, tool: Tool, json: &[u8]) -> Outcome {
+fn read(spec: &JobSpec, tool: Tool, json: &[u8], secrets: &Secrets) -> Outcome {
     let bound = Bound { root: &spec.root, tool: &tool, source: &spec.source, args: &spec.args };
     // The digest approves nothing here; it only has to differ from root to root.
     let digest = digest::of_plan(json, &bound, b"local");
-    let made = plan::parse(json).and_then(|plan| Ok((plan, digest?)));
+    let made = plan::parse_knowing(json, secrets).and_then(|plan| Ok((plan, digest?)));
     match made {
         Ok((plan, digest)) => Outcome::Planned(Planned {
             job: spec.id.clone(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{LocalError, parse, walk};
 use crate::domain::config::{self, RepoConfig};
-use crate::domain::estate::{Estate, Hole, survey};
+use crate::domain::estate::{Estate, Hole, read_by_links, survey};
 use crate::domain::hcl::{self, FileFacts};
 use crate::domain::tree::{Entry, EntryKind, Listing};
 
@@ -58,6 +58,13 @@ impl Ground {
             ground.take(&path, &mut wanted);
         }
         ground.facts.extend(parse::all(&wanted));
+        for (path, link) in read_by_links(&ground.listing, &ground.links) {
+            let facts = match content(&ground.top.join(&path), 0) {
+                Ok(bytes) => parse::all(&BTreeMap::from([(link.clone(), bytes)])).remove(&link).unwrap_or_default(),
+                Err(what) => Arc::new(parse::hole(&what)),
+            };
+            ground.facts.insert(path, facts);
+        }
         ground.read_config();
         Ok(ground)
     }

@@ -249,6 +249,10 @@ pub trait Store: Send + Sync {
     async fn job(&self, id: &JobId) -> Result<Option<Job>, StoreError>;
     /// Jobs whose result is not in.
     async fn open_jobs(&self) -> Result<Vec<Job>, StoreError>;
+    /// How many they are, which is asked all the time.
+    async fn count_open_jobs(&self) -> Result<usize, StoreError> {
+        Ok(self.open_jobs().await?.len())
+    }
     /// Lets `nonce` claim a waiting job; the same nonce again is fine; another is refused with `false`.
     async fn claim_job(&self, id: &JobId, nonce: &str, at: Timestamp) -> Result<bool, StoreError>;
     /// A sign of life.

@@ -1,22 +1,23 @@
 //! What the checkout itself calls sensitive, read from its files before the tool runs: an early error may quote it. It reads
 //! files of the checkout and the job's own environment, and writes nothing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::Job;
 use crate::domain::hcl;
+use crate::domain::job::JobSpec;
 use crate::domain::secret::Declared;
 
 /// A larger file is generated, and nobody writes a secret's declaration into it by hand.
 const LARGEST: u64 = 2 << 20;
 
 /// Reads the declarations of the whole checkout, and the values that reach this root.
-pub(super) fn read(job: &Job, checkout: &Path, root: &Path) -> Declared {
+pub(super) fn read(spec: &JobSpec, environment: &BTreeMap<String, String>, checkout: &Path, root: &Path) -> Declared {
     let mut files = Vec::new();
     configuration(checkout, &mut files);
     let mut declared = Declared::of(&files);
-    let mut var_files: Vec<String> = job.spec.var_files.clone();
-    for arg in &job.spec.args {
+    let mut var_files: Vec<String> = spec.var_files.clone();
+    for arg in &spec.args {
         if let Some(file) = arg.strip_prefix("-var-file=") {
             var_files.push(file.to_owned());
         } else if let Some((name, value)) = arg.strip_prefix("-var=").and_then(|pair| pair.split_once('=')) {
@@ -34,10 +35,10 @@ pub(super) fn read(job: &Job, checkout: &Path, root: &Path) -> Declared {
     for file in &var_files {
         declared.add_variables(&values(root, file));
     }
-    for file in &job.spec.backend_config {
+    for file in &spec.backend_config {
         declared.add_backend(&values(root, file));
     }
-    for (name, value) in &job.environment {
+    for (name, value) in environment {
         if let Some(name) = name.strip_prefix("TF_VAR_") {
             declared.add_variable(name, value);
         }

@@ -7,6 +7,7 @@ use std::process::{Output, Stdio};
 
 use tokio::process::Command;
 
+use super::declared;
 use super::environment;
 use super::failure::{Broken, Place, failure, of_errors, of_text};
 use super::program::{Program, find_on, name};
@@ -28,17 +29,21 @@ pub struct Bench<'a> {
     pub environment: &'a BTreeMap<String, String>,
 }
 
-/// Plans one root; gives the program and what `show -json` says.
-pub async fn plan(spec: &JobSpec, bench: &Bench<'_>) -> Result<(Tool, Vec<u8>), Failure> {
-    let mut secrets = Secrets::default();
-    environment::add_secrets(bench.environment, &mut secrets);
+/// Plans one root; gives the program, what `show -json` says, and adds to `secrets` what no text may show.
+pub async fn plan(spec: &JobSpec, bench: &Bench<'_>, secrets: &mut Secrets) -> Result<(Tool, Vec<u8>), Failure> {
+    environment::add_secrets(bench.environment, secrets);
     let work = Work {
         spec,
         environment: environment::scrub(bench.environment, spec),
         root: bench.tree.join(spec.root.dir()),
         bench,
     };
-    work.run().await.map_err(|broken| failure(broken, &secrets))
+    // As in a job: an early error may quote what is sensitive by the files alone.
+    let declared = declared::read(spec, &work.environment, bench.tree, &work.root);
+    secrets.extend(declared.secrets());
+    let planned = work.run().await.map_err(|broken| failure(broken, secrets))?;
+    secrets.add_plan(&planned.1, &declared);
+    Ok(planned)
 }
 
 struct Work<'a> {

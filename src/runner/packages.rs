@@ -1,6 +1,6 @@
 //! Where a job's providers come from: a store of packages that all jobs of a machine read. Only a fetch of its own fills it, from
-//! the registry, which signs what it gives: nothing of a root comes near. A root gets a package when its lock file names one
-//! of its sums, and the tool checks the content again each time. What is in doubt is fetched by the tool as if there were no store.
+//! the registry, which signs what it gives: nothing of a root but its lock file comes near. A root gets a package when its lock
+//! file names the sum of its content, or the tool accepted it for just that lock file's sums; the tool checks it again each time. What is in doubt is fetched by the tool as if there were no store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,6 +43,14 @@ impl Offer {
     pub(super) fn take_back(self, root: &Path) -> io::Result<()> {
         self.given.iter().for_each(Package::check);
         std::fs::write(root.join(LOCK_FILE), self.lock_file)
+    }
+}
+
+/// Whether commands in this root, after its `init`, may start a provider that is not built in.
+pub(super) fn may_start_any(root: &Path) -> bool {
+    match std::fs::read_to_string(root.join(LOCK_FILE)) {
+        Ok(text) => text.contains("provider"),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
@@ -115,6 +123,8 @@ async fn fetch(job: &Job, program: &Program, shelf: &Shelf, locked: &Locked) -> 
     let text = |error: io::Error| error.to_string();
     let folder = tempfile::tempdir_in(&job.directory).map_err(text)?;
     std::fs::write(folder.path().join("main.tf"), packages::only(locked)).map_err(text)?;
+    // By which the tool judges the archive, which nobody sees later.
+    std::fs::write(folder.path().join(LOCK_FILE), locked.lock_file()).map_err(text)?;
     let args = ["init", "-input=false", "-no-color"].map(str::to_owned).to_vec();
     let call =
         Call { program: &program.path, args, directory: folder.path(), name: "fetch", stop: Stopping::Kill, room: 0 };
@@ -125,10 +135,10 @@ async fn fetch(job: &Job, program: &Program, shelf: &Shelf, locked: &Locked) -> 
     }
     let said = std::fs::read_to_string(folder.path().join(LOCK_FILE)).map_err(text)?;
     let said = packages::locked(&said).into_iter().find(|said| said.source == locked.source);
-    let sums = said.filter(|said| said.version == locked.version).ok_or("the tool fetched another version")?.sums;
+    let said = said.filter(|said| said.version == locked.version).ok_or("the tool fetched another version")?.sums;
     let package = folder.path().join(".terraform/providers").join(&locked.source).join(&locked.version);
-    let (package, shelf) = (package.join(platform()), shelf.clone());
-    let taken = tokio::task::spawn_blocking(move || shelf.take(&package, &sums)).await;
+    let (package, shelf, locked) = (package.join(platform()), shelf.clone(), locked.clone());
+    let taken = tokio::task::spawn_blocking(move || shelf.take(&package, &locked, &said)).await;
     taken.map_err(|error| error.to_string())?.map_err(text)
 }
 

@@ -6,7 +6,7 @@ use super::Job;
 use super::environment;
 use super::failure::{Broken, of_errors};
 use super::linked;
-use super::process::{Call, Stopping, run as run_tool};
+use super::process::{Call, Stopping, run_with};
 use super::program;
 use super::report::MOST_LINES_PER_STEP;
 use super::saved;
@@ -102,7 +102,7 @@ async fn plan(job: &Job, place: &Workplace, file: &Path, secrets: &mut Secrets) 
     let mut tool = None;
     let mut said: Vec<Said> = Vec::new();
     let mut left_out = 0;
-    let exit = run_tool(job, &call, &mut |line| {
+    let exit = run_with(job, &call, &place.environment(job), &mut |line| {
         let new = match Line::parse(line) {
             Some(Line { what: What::Version(version), .. }) => return tool = Some(version),
             Some(Line { what: What::Diagnostic(diagnostic), .. }) => Said::Diagnostic(diagnostic),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::Job;
 use super::checkout;
 use super::declared;
+use super::environment;
 use super::failure::{Broken, Place, of_text};
 use super::packages;
 use super::process::{Call, Exit, Stopping, run, run_with};
@@ -34,6 +35,14 @@ impl Workplace {
     pub(super) fn place<'a>(&'a self, job: &'a Job) -> Place<'a> {
         Place { checkout: &self.checkout, root: job.spec.root.dir() }
     }
+
+    /// The environment of a call that changes nothing.
+    pub(super) fn environment(&self, job: &Job) -> BTreeMap<String, String> {
+        if packages::may_start_any(&self.root) {
+            return job.environment.clone();
+        }
+        environment::of_the_tool_alone(&job.environment)
+    }
 }
 
 /// Does one step: says when it starts and how it ended.
@@ -56,7 +65,7 @@ pub(super) async fn prepare(job: &Job, secrets: &mut Secrets) -> Result<Workplac
         let (program, checkout) = (program?, checkout?);
         let root = checkout::root(&checkout, job.spec.root.dir())?;
         saved::take_over(&plan?, &root)?;
-        let declared = declared::read(job, &checkout, &root);
+        let declared = declared::read(&job.spec, &job.environment, &checkout, &root);
         Ok(Workplace { program, checkout, root, declared })
     })
     .await?;
@@ -103,7 +112,9 @@ async fn call_init(
         stop: Stopping::Kill,
         room: 0,
     };
-    let exit = run_with(job, &call, environment, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
+    // `init` starts no provider.
+    let environment = environment::of_the_tool_alone(environment);
+    let exit = run_with(job, &call, &environment, &mut |line| job.reporter.log("init", &secrets.mask(line))).await?;
     log_errors(job, "init", &exit, secrets);
     Ok(exit)
 }
@@ -140,7 +151,7 @@ pub(super) async fn show(job: &Job, place: &Workplace, plan: &Path) -> Result<(P
         stop: Stopping::Kill,
         room: 0,
     };
-    let exit = run(job, &call, &mut |_| {}).await?;
+    let exit = run_with(job, &call, &place.environment(job), &mut |_| {}).await?;
     if !exit.ok() {
         return Err(ended_badly(job, place, "show", &exit));
     }

@@ -45,6 +45,7 @@ pub fn parts(settings: Settings, program: PathBuf, environment: &BTreeMap<String
             heartbeat_timeout_ms,
             sweep_ms: SWEEP_MS,
         },
+        managed: settings.pulls,
         webhook_bytes: settings.webhook_bytes,
         cross_repo: settings.cross_repo,
         clock: Arc::new(SystemClock),

@@ -9,7 +9,7 @@ use moka::sync::Cache;
 use super::mirror::Mirror;
 use super::objects;
 use crate::domain::config::RepoConfig;
-use crate::domain::estate::{Estate, survey};
+use crate::domain::estate::{Estate, read_by_links, survey};
 use crate::domain::hcl::{self, FileFacts};
 use crate::domain::tree::{EntryKind, Listing};
 use crate::ports::source::SourceError;
@@ -64,10 +64,11 @@ impl Facts {
             .into_iter()
             .filter_map(|id| blobs.get(&id).map(|bytes| (id, String::from_utf8_lossy(bytes).into_owned())))
             .collect();
-        let files: Vec<File> = unknown
+        let mut files: Vec<File> = unknown
             .into_iter()
             .filter_map(|(blob, path)| blobs.remove(&blob).map(|bytes| File { blob, path, bytes }))
             .collect();
+        files.extend(self.behind_links(mirror, &listing, &targets, &mut known).await?);
         let config = config.clone();
         let cache = self.cache.clone();
         let made = tokio::task::spawn_blocking(move || {
@@ -78,6 +79,33 @@ impl Facts {
             Ok(survey(&listing, &known, &targets, &config))
         });
         made.await.map_err(|error| SourceError::Broken(format!("reading the tree: {error}")))?
+    }
+}
+
+impl Facts {
+    /// Files whose own name says nothing, and to which a link with a telling name leads.
+    async fn behind_links(
+        &self,
+        mirror: &Mirror,
+        listing: &Listing,
+        targets: &BTreeMap<String, String>,
+        known: &mut BTreeMap<String, Arc<FileFacts>>,
+    ) -> Result<Vec<File>, SourceError> {
+        let mut names = BTreeMap::new();
+        for (path, link) in read_by_links(listing, targets) {
+            let Some(entry) = listing.entries.get(&path) else { continue };
+            match self.cache.get(&entry.blob) {
+                Some(facts) => drop(known.insert(entry.blob.clone(), facts)),
+                None => drop(names.insert(entry.blob.clone(), link)),
+            }
+        }
+        let ids: Vec<String> = names.keys().cloned().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut blobs = objects::blobs(mirror, &ids).await?;
+        let file = |(blob, path)| blobs.remove(&blob).map(|bytes| File { blob, path, bytes });
+        Ok(names.into_iter().filter_map(file).collect())
     }
 }
 

@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use crate::domain::secret::shapeless;
 use crate::ports::source::SourceError;
 
 /// What git needs to reach a forge and a proxy; everything else of our environment stays with us.
@@ -197,7 +198,8 @@ async fn end(child: &mut Child) {
 /// The last lines of what git said, for people.
 pub(super) fn last_words(err: &str) -> String {
     let lines: Vec<&str> = err.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join("; ")
+    // It names addresses and, when it traces, what it sent.
+    shapeless(&lines[lines.len().saturating_sub(3)..].join("; "))
 }
 
 fn unavailable(what: &str, error: &std::io::Error) -> SourceError {

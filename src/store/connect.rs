@@ -83,8 +83,10 @@ fn pool_options(url: &str, engine: Engine) -> AnyPoolOptions {
 fn migrator() -> Migrator {
     let start = include_str!("../../migrations/0001_start.sql").into_sql_str();
     let kept = include_str!("../../migrations/0002_kept.sql").into_sql_str();
+    let neighbours = include_str!("../../migrations/0003_neighbours.sql").into_sql_str();
     Migrator::with_migrations(vec![
         Migration::new(1, "start".into(), MigrationType::Simple, start, false),
         Migration::new(2, "kept".into(), MigrationType::Simple, kept, false),
+        Migration::new(3, "neighbours".into(), MigrationType::Simple, neighbours, false),
     ])
 }

@@ -42,6 +42,11 @@ pub(super) async fn open(store: &SqlStore) -> Result<Vec<Job>, StoreError> {
     found.iter().map(read).collect()
 }
 
+pub(super) async fn count_open(store: &SqlStore) -> Result<usize, StoreError> {
+    let row = sqlx::query(sql::COUNT_OPEN_JOBS).fetch_one(&store.pool).await.map_err(rows::failed)?;
+    Ok(usize::try_from(rows::get::<i64>(&row, "jobs")?).unwrap_or_default())
+}
+
 fn read(row: &AnyRow) -> Result<Job, StoreError> {
     let state: String = rows::get(row, "state")?;
     let state = match state.as_str() {

@@ -224,6 +224,10 @@ impl Store for SqlStore {
         jobs::open(self).await
     }
 
+    async fn count_open_jobs(&self) -> Result<usize, StoreError> {
+        jobs::count_open(self).await
+    }
+
     async fn claim_job(&self, id: &JobId, nonce: &str, at: Timestamp) -> Result<bool, StoreError> {
         jobs::claim(self, id, nonce, at).await
     }

@@ -90,6 +90,7 @@ statements! {
         FROM jobs j JOIN pulls p ON p.pull = j.pull WHERE j.id = $1";
     OPEN_JOBS = "SELECT j.pull, p.name, j.format, j.spec, j.state, j.claimed_by, j.heartbeat \
         FROM jobs j JOIN pulls p ON p.pull = j.pull WHERE j.state <> 'ended' ORDER BY j.id";
+    COUNT_OPEN_JOBS = "SELECT COUNT(*) AS jobs FROM jobs WHERE state <> 'ended'";
     CLAIM_JOB = "UPDATE jobs SET state = 'running', claimed_by = $2, heartbeat = $3 WHERE id = $1 \
         AND (state = 'waiting' OR (state = 'running' AND claimed_by = $2))";
     TOUCH_JOB = "UPDATE jobs SET heartbeat = $2 WHERE id = $1 AND state <> 'ended' AND heartbeat < $2";

@@ -17,6 +17,8 @@ use crate::domain::pull::Pull;
 use crate::domain::report;
 use crate::domain::rollout::{ApplyRun, Hold, PlanRun, Rollout, RootRun, StepState};
 
+mod waves;
+
 #[derive(Deserialize)]
 pub(super) struct Key {
     #[serde(default)]
@@ -46,20 +48,17 @@ struct RolloutPage {
     base: String,
     superseded: bool,
     moving: bool,
-    waves: Vec<WaveView>,
+    waves: Vec<waves::WaveView>,
+    radius: Vec<String>,
     ledger: Vec<String>,
-}
-
-struct WaveView {
-    number: usize,
-    roots: Vec<RootView>,
 }
 
 struct RootView {
     name: String,
     status: &'static str,
     counts: String,
-    digest: String,
+    /// Whether its plan changes something, or it reads one whose plan does.
+    place: &'static str,
     reads: String,
     steps: Vec<StepView>,
     resources: Vec<ResourceView>,
@@ -96,7 +95,8 @@ pub(super) async fn rollout(State(app): State<Arc<App>>, Path(id): Path<String>,
         base: rollout.base.short().to_owned(),
         superseded: rollout.id != id,
         moving: is_moving(rollout),
-        waves: waves(rollout, &key.k, &id),
+        waves: waves::waves(rollout, app.clock.now(), |run| root_view(run, rollout, &key.k, &id)),
+        radius: waves::radius(rollout),
         ledger: ledger.into_iter().map(|(at, line)| format!("{} {line}", at.hour_minute())).collect(),
     };
     match page.render() {
@@ -181,13 +181,6 @@ fn is_moving(rollout: &Rollout) -> bool {
     })
 }
 
-fn waves(rollout: &Rollout, key: &str, id: &RolloutId) -> Vec<WaveView> {
-    let view = |run: &RootRun| root_view(run, rollout, key, id);
-    (1..=rollout.waves.len())
-        .map(|number| WaveView { number, roots: rollout.wave(number).map(view).collect() })
-        .collect()
-}
-
 fn root_view(run: &RootRun, rollout: &Rollout, key: &str, id: &RolloutId) -> RootView {
     let (status, job, error) = state_of(run);
     let resources = match &run.apply {
@@ -202,11 +195,7 @@ fn root_view(run: &RootRun, rollout: &Rollout, key: &str, id: &RolloutId) -> Roo
         name: run.root.to_string(),
         status,
         counts: run.planned().map(|planned| planned.plan.counts().to_string()).unwrap_or_default(),
-        digest: run
-            .planned()
-            .filter(|_| run.replans_after.is_empty())
-            .map(|planned| planned.digest.short().to_owned())
-            .unwrap_or_default(),
+        place: waves::place(rollout, run),
         reads: reads.join(", "),
         steps: run
             .steps

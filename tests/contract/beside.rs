@@ -13,7 +13,7 @@ use tidegate::store::SqlStore;
 use super::{at, key, turn};
 
 fn interest(state: &str, role: Role) -> Interest {
-    let root = RootKey::new(format!("dir {state}"));
+    let root = RootKey::new(state.replace(':', "-"));
     Interest { state: StateKey::new(state), root, role, by: "ann".into(), draft: false, claims: Vec::new() }
 }
 

@@ -43,6 +43,7 @@ pub async fn ends_a_job_once(store: Arc<SqlStore>) {
     assert!(!store.claim_job(&id, "p", at(300)).await.expect("ended"));
     let open: Vec<JobId> = store.open_jobs().await.expect("jobs").into_iter().map(|job| job.spec.id).collect();
     assert_eq!(open, [JobId::new("k")]);
+    assert_eq!(store.count_open_jobs().await.expect("a number"), 1);
     store.commit(&Commit { jobs: vec![spec("j")], ..turn(1, 1) }).await.expect("the same job again is the old one");
     assert_eq!(store.job(&id).await.expect("a job").expect("there").state, JobState::Ended);
 }

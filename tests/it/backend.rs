@@ -41,9 +41,14 @@ impl Backend {
         )
     }
 
-    /// Whether it answers 500 to whoever wants to write.
-    pub fn refuse_writes(&self, refuses: bool) {
-        self.shared.lock().unwrap().refuses = refuses;
+    /// From now on it answers 500 to whoever wants to write.
+    pub fn refuse_writes(&self) {
+        self.shared.lock().unwrap().refuses = true;
+    }
+
+    /// And no longer.
+    pub fn take_writes(&self) {
+        self.shared.lock().unwrap().refuses = false;
     }
 
     /// Locks a state, as somebody else would.

@@ -38,6 +38,8 @@ pub struct Ctx {
     way: Way,
     /// What jobs get from the next start of the server on.
     pub job_environment: BTreeMap<String, String>,
+    /// Which pulls are planned and which programs may command, from the next start of the server on.
+    pub managed: tidegate::domain::managed::Managed,
     decorate: Option<Decorate>,
     /// What pulls may say of other repositories from the next start of the server on.
     pub cross_repo: CrossRepo,
@@ -94,6 +96,7 @@ impl Ctx {
             dir,
             way,
             job_environment: environment,
+            managed: tidegate::domain::managed::Managed::default(),
             decorate,
             cross_repo: CrossRepo::Off,
             pushed: Mutex::default(),
@@ -212,6 +215,7 @@ impl Ctx {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
             parallelism: 4,
             job_environment: self.job_environment.clone(),
+            managed: self.managed.clone(),
             limits: Limits { edit_gap_ms: 1, parallelism: 4, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 26 << 20,
             cross_repo: self.cross_repo,
@@ -257,6 +261,16 @@ impl Ctx {
 
     /// Waits until the forge shows something.
     pub async fn until<T>(&self, what: &str, mut seen: impl FnMut(&Self) -> Option<T>) -> T {
+        self.until_within(PATIENCE, what, &mut seen).await
+    }
+
+    /// The same for what takes longer than a story may.
+    pub async fn until_within<T>(
+        &self,
+        patience: std::time::Duration,
+        what: &str,
+        mut seen: impl FnMut(&Self) -> Option<T>,
+    ) -> T {
         let wait = async {
             loop {
                 if let Some(value) = seen(self) {
@@ -265,7 +279,7 @@ impl Ctx {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, wait).await {
+        match tokio::time::timeout(patience, wait).await {
             Ok(value) => value,
             Err(_) => panic!("{what} did not come: {:?}", self.all_comments()),
         }

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use crate::ctx::{Ctx, LIN, MIRA, Way};
 
 mod applies;
+mod around;
 mod failures;
 mod installation;
 mod plans;
@@ -93,6 +94,8 @@ pub async fn surfaces(ctx: &Ctx) -> Vec<(String, Vec<u8>)> {
                 found.push((format!("log {log}"), get(&log).await.into_bytes()));
             }
             found.push((format!("page {link}"), page.into_bytes()));
+            let report = link.replacen("?k=", "/report.json?k=", 1);
+            found.push((format!("report {report}"), get(&report).await.into_bytes()));
         }
     }
     folder(&ctx.data_dir(), &mut found);
@@ -158,13 +161,15 @@ fn forms(secret: &str) -> Vec<String> {
         let encoded = engine.encode(padded);
         encoded[(offset * 8).div_ceil(6)..length * 8 / 6].to_owned()
     };
-    [secret.to_owned(), piece(0), piece(1), piece(2)].into()
+    [secret.to_owned(), piece(0), piece(1), piece(2), hex::encode(secret), hex::encode_upper(secret)].into()
 }
 
 /// Fails with every leak of every case.
 pub async fn no_leak(ctx: &Ctx, cases: &[Case]) {
     let surfaces = surfaces(ctx).await;
-    assert!(surfaces.iter().any(|(place, _)| place.starts_with("log ")), "no log was found");
+    for kind in ["log ", "page ", "report ", "file ", "request "] {
+        assert!(surfaces.iter().any(|(place, _)| place.starts_with(kind)), "no {kind}was found");
+    }
     let mut leaks = Vec::new();
     // One pass over each place for all cases; only what leaks is looked at again.
     let all: Vec<String> = cases.iter().flat_map(|case| forms(&core(case.name))).collect();

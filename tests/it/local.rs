@@ -167,6 +167,16 @@ fn pieces() -> impl Strategy<Value = String> {
         "locals",
         "file(",
         "fileset(\".\", \"**\")",
+        "include {\n path = find_in_parent_folders()\n}\n",
+        "dependency \"d\" {\n config_path = \"../b\"\n}\n",
+        "locals {\n a = read_terragrunt_config(\"../a/terragrunt.hcl\")\n}\n",
+        "terragrunt = {\n",
+        "regex(\"(a|b*)*$\", local.a)",
+        "substr(var.b, -9999999999999, 1)",
+        "range(99999999999)",
+        "a[*].b.0[1]",
+        "moved {\n from = a.b\n}\n",
+        "\r\n",
     ]);
     prop::collection::vec(piece, 0..60).prop_map(|parts| parts.concat())
 }
@@ -174,14 +184,21 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn no_tree_of_anything_ends_it(files in prop::collection::vec((0..8usize, 0..6usize, pieces()), 1..8)) {
+    fn no_tree_of_anything_ends_it(files in prop::collection::vec((0..8usize, 0..11usize, pieces()), 1..8)) {
         let dir = tempfile::tempdir().expect("a folder");
         let folders = ["a", "b", "a/b", ".", "modules/m", "a b", "x\"y", "é"];
-        let names = ["main.tf", "x.tofu", "x.tf.json", "terraform.tfvars", "x.tfbackend", "z_override.tf"];
+        let names = [
+            "main.tf", "x.tofu", "x.tf.json", "terraform.tfvars", "x.tfbackend", "z_override.tf", "terragrunt.hcl",
+            "root.hcl", ".tidegate.yaml", "-> ..", "-> ../a/main.tf",
+        ];
         for (folder, name, text) in &files {
             let path = dir.path().join(folders[*folder]);
             std::fs::create_dir_all(&path).expect("a directory");
-            std::fs::write(path.join(names[*name]), text).expect("a file");
+            match names[*name].strip_prefix("-> ") {
+                // Up and round again, or to a file that may not be there.
+                Some(target) => drop(std::os::unix::fs::symlink(target, path.join("linked.tf"))),
+                None => drop(std::fs::write(path.join(names[*name]), text)),
+            }
         }
         json(dir.path(), Some(Path::new(".")));
         explain(dir.path(), Path::new("a/main.tf")).expect("an answer");
@@ -251,4 +268,48 @@ async fn a_plan_works_in_a_copy_on_the_applied_state() {
     );
     let broken = plan(&wish, &mut |_| {}).await.expect("a note");
     assert!(!broken.complete && broken.note.contains("solo/main.tf"), "{}", broken.note);
+}
+
+/// Links: of a root's file, of a module's directory, of a whole root under a second name.
+#[test]
+fn links_reach_what_they_lead_to_and_make_no_second_root() {
+    let dir = estate();
+    let top = dir.path();
+    let link = |target: &str, name: &str| {
+        std::fs::create_dir_all(top.join(name).parent().expect("a parent")).expect("a directory");
+        std::os::unix::fs::symlink(target, top.join(name)).expect("a link");
+    };
+    let backend = |name: &str| format!("terraform {{\n  backend \"local\" {{ path = \"$S/{name}.tfstate\" }}\n}}\n");
+    write(
+        top,
+        &[
+            ("shared/common.tf", "resource \"terraform_data\" \"c\" { input = file(\"${path.module}/words.txt\") }\n"),
+            ("shared/words.txt", "words\n"),
+            ("modules/real/main.tf", "resource \"terraform_data\" \"m\" { input = \"m\" }\n"),
+            ("filed/backend.tf", &backend("filed")),
+            ("called/main.tf", &format!("{}module \"m\" {{\n  source = \"../modules/alias\"\n}}\n", backend("called"))),
+        ],
+    );
+    link("../shared/common.tf", "filed/common.tf");
+    link("../shared/words.txt", "filed/words.txt");
+    link("real", "modules/alias");
+    link("solo", "alias-of-solo");
+    link("../../solo", "live/prod/solo");
+    let chart = json(top, None);
+    assert_eq!(dirs(&chart), ["app", "called", "filed", "net", "solo"], "{chart:#}");
+    for (path, root) in [
+        ("shared/common.tf", "filed"),
+        ("shared/words.txt", "filed"),
+        ("modules/real/main.tf", "called"),
+        ("solo/main.tf", "solo"),
+    ] {
+        let said = explain(top, Path::new(path)).expect("an explanation");
+        let named: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split("  (wave-").next())
+            .skip(1)
+            .filter(|name| !name.starts_with(' '))
+            .collect();
+        assert_eq!(named, [root], "{path}: {said}");
+    }
 }

@@ -128,6 +128,7 @@ impl Stage {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tidegate")),
             parallelism: 2,
             job_environment: BTreeMap::new(),
+            managed: tidegate::domain::managed::Managed::default(),
             limits: Limits { edit_gap_ms: 1, parallelism: 2, heartbeat_timeout_ms: 600_000, sweep_ms: 3_600_000 },
             webhook_bytes: 1 << 20,
             cross_repo: CrossRepo::Off,

@@ -8,6 +8,7 @@ mod buglog_comments;
 mod buglog_forks;
 mod buglog_heads;
 mod buglog_locks;
+mod buglog_managed;
 mod buglog_output;
 mod buglog_roots;
 mod buglog_statuses;
@@ -15,6 +16,7 @@ mod commands;
 mod crash;
 mod disturbed;
 mod faults;
+mod hub;
 mod killed;
 mod linked;
 mod locks;
@@ -23,8 +25,10 @@ mod notes;
 mod plan;
 mod report;
 mod restart;
+mod rows;
 mod trouble;
 mod unsaved;
+mod waves;
 
 /// The estate of most stories: `net` ← `app` by remote state, `solo` beside them.
 pub(crate) const NET: &str = r#"terraform {

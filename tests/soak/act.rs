@@ -88,7 +88,8 @@ pub async fn one(world: &mut World) {
         (_, None) => open_one(world),
         (0..12, _) if open.len() < MOST_OPEN => open_one(world),
         (0..24, Some(pull)) => push(world, pull),
-        (24..74, Some(pull)) => comment(world, pull),
+        (24..62, Some(pull)) => comment(world, pull),
+        (62..74, Some(pull)) => ship(world, pull),
         (74..80, Some(pull)) => review(world, pull),
         (80..83, Some(pull)) => {
             world.story.push(format!("#{pull} is closed"));
@@ -113,8 +114,8 @@ pub async fn one(world: &mut World) {
         (94..96, _) => {
             world.story.push("main moves".to_owned());
             world.values += 1;
-            let text = format!("# estate {}\n", world.values);
-            let _ = world.ctx.sandbox.commit(REPO, "main", &[("README.md", Some(&text))], "Say more", LIN);
+            let (path, text) = (format!("main-{}.md", world.values), format!("# estate {}\n", world.values));
+            let _ = world.ctx.sandbox.commit(REPO, "main", &[(&path, Some(&text))], "Say more", LIN);
         }
         (96..98, _) => breaks(world),
         _ => {
@@ -141,7 +142,9 @@ fn changes(world: &mut World) -> Vec<(String, String)> {
         changes.push((format!("{name}/main.tf"), text));
     }
     if world.rng.random_range(0..10) == 0 {
-        changes = vec![("README.md".to_owned(), format!("# words {}\n", world.values))];
+        // As often as not in the way of what others wrote there.
+        let path = if world.values.is_multiple_of(2) { "README.md".to_owned() } else { format!("{}.md", world.values) };
+        changes = vec![(path, format!("# words {}\n", world.values))];
     }
     changes
 }
@@ -176,6 +179,18 @@ fn push(world: &mut World, pull: u64) {
 fn comment(world: &mut World, pull: u64) {
     let text = *COMMANDS.choose(&mut world.rng).expect("some");
     let by = *[MIRA, LIN, LIN, KIM, SAM].choose(&mut world.rng).expect("some");
+    say(world, pull, by, text);
+}
+
+/// What most pulls come to: somebody approves, in whatever way, and somebody applies.
+fn ship(world: &mut World, pull: u64) {
+    world.story.push(format!("#{pull} is approved by a review"));
+    let _ = world.ctx.sandbox.review(REPO, pull, LIN, Verdict::Approve, "words");
+    say(world, pull, LIN, "approve");
+    say(world, pull, MIRA, "apply");
+}
+
+fn say(world: &mut World, pull: u64, by: &'static str, text: &'static str) {
     let id = world.ctx.sandbox.comment(REPO, pull, by, text).expect("a comment");
     world.story.push(format!("#{pull} {by}: {text}"));
     if text != "apply now, would you" {

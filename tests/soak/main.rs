@@ -41,6 +41,7 @@ async fn laws_hold_whatever_happens() {
         let mut world = World::new(StdRng::seed_from_u64(seed)).await;
         for _ in 0..STEPS {
             if Instant::now() >= until {
+                println!("  {}", world.sum());
                 println!("{steps} steps, and every law held");
                 return;
             }

@@ -196,13 +196,28 @@ impl World {
         let applied =
             std::fs::read_to_string(self.ctx.states().join("applied.log")).unwrap_or_default().lines().count();
         format!(
-            "{:?}: {} pulls, {} commands, {applied} applies, {} restarts, {} jobs killed",
+            "{:?}: {} pulls, {} commands, {applied} applies, {} restarts, {} jobs killed; said:{}",
             self.config,
             self.heads.len(),
             self.commands.len(),
             self.restarts,
-            self.kills
+            self.kills,
+            self.said()
         )
+    }
+
+    /// How our comments begin, and how many of them: what a soak came to.
+    fn said(&self) -> String {
+        let mut each: BTreeMap<String, usize> = BTreeMap::new();
+        for number in self.heads.keys() {
+            for comment in self.ctx.sandbox.comments(REPO, *number).expect("comments") {
+                if comment.author.starts_with("tidegate") {
+                    let begin: String = comment.body.lines().find(|line| !line.is_empty()).unwrap_or_default().into();
+                    *each.entry(begin.chars().take(90).collect()).or_default() += 1;
+                }
+            }
+        }
+        each.iter().map(|(begin, times)| format!("\n    {times} × {begin}")).collect()
     }
 }
 

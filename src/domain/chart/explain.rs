@@ -2,7 +2,7 @@
 
 use super::{counted, plain};
 use crate::domain::config::RepoConfig;
-use crate::domain::estate::{Estate, Reason, Unreached};
+use crate::domain::estate::{Estate, Reason, RootKind, Unreached};
 use crate::domain::tree::Listing;
 
 /// The answer of `tidegate explain PATH`, for a file or for a directory with all that is in it.
@@ -20,7 +20,7 @@ pub fn explain(estate: &Estate, config: &RepoConfig, listing: &Listing, path: &s
             "  There is no such file; this is what it would reach if it were new, or had been deleted.".to_owned(),
         );
     }
-    match estate.reached(&changed, config) {
+    match estate.touched(&changed, config) {
         Err(cycle) => {
             let cycle: Vec<String> = cycle.iter().map(|root| format!("`{root}`")).collect();
             lines.push(format!(
@@ -35,7 +35,9 @@ pub fn explain(estate: &Estate, config: &RepoConfig, listing: &Listing, path: &s
             let wave_of = |root| reached.waves.iter().position(|wave| wave.contains(root)).map_or(0, |at| at + 1);
             lines.push(format!("  reaches {}:", counted(reached.roots.len(), "root")));
             for root in &reached.roots {
-                lines.push(format!("  {}  (wave-{})", plain(&root.root.to_string()), wave_of(&root.root)));
+                let unit = estate.root(&root.root).is_some_and(|root| root.kind == RootKind::Unit);
+                let unit = if unit { ", a unit of Terragrunt: not planned" } else { "" };
+                lines.push(format!("  {}  (wave-{}{unit})", plain(&root.root.to_string()), wave_of(&root.root)));
                 lines.extend(root.reasons.iter().map(|reason| format!("    {}", plain(&in_words(reason)))));
             }
         }

@@ -19,6 +19,15 @@ pub fn text(chart: &Chart) -> String {
         format!("{}  {} reads {state}, which no root here owns", plain(&read.reader), plain(&read.block))
     });
     part(&mut lines, "External reads", external);
+    let conventions = chart.conventions.iter().map(|said| {
+        let (pattern, example) = (plain(&said.pattern), plain(&said.example));
+        format!("{pattern}  beside {}, such as {example}", counted(said.roots, "root"))
+    });
+    part(
+        &mut lines,
+        "Conventions (taken for backend files; `backend_config` in .tidegate.yaml says which are)",
+        conventions,
+    );
     let shared = chart.shared_states.iter().map(|shared| {
         let roots: Vec<String> = shared.roots.iter().map(|root| plain(root)).collect();
         format!("{}  written by {}", plain(&shared.state), roots.join(", "))
@@ -55,12 +64,14 @@ fn root(root: &ChartRoot) -> String {
         (None, ChartKind::Certain) => format!("{}, place not known from the code", plain(&root.backend)),
         (None, ChartKind::Probable) => "probably a root: listed, not planned".to_owned(),
     };
-    format!("{name}  {state}")
+    let by = root.by.as_ref().map_or_else(String::new, |by| format!("  (a unit of {}: not planned)", plain(by)));
+    format!("{name}  {state}{by}")
 }
 
 fn edge(edge: &ChartEdge) -> String {
     let arrow = if edge.certain { "->" } else { "~>" };
     let why = match (&edge.state, edge.certain) {
+        (_, true) if edge.block.starts_with("dependenc") => "the reader names its directory".to_owned(),
         (Some(state), true) => format!("both sides name {}", plain(state)),
         (None, true) => "both sides name one state".to_owned(),
         (Some(state), false) => format!("what is known of the read fits {} alone", plain(state)),

@@ -23,6 +23,12 @@ pub(super) fn fits(pattern: &str, dir: &str) -> bool {
     dir.starts_with(&pattern[..literal]) && build(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(dir))
 }
 
+/// Whether a pattern fits a branch's name, part by part.
+pub fn branch_fits(pattern: &str, branch: &str) -> bool {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    glob.is_ok_and(|glob| glob.compile_matcher().is_match(branch))
+}
+
 /// `./a/` is the directory `a`, and nothing is the top.
 pub(super) fn tidy(dir: &str) -> &str {
     let inner = dir.strip_prefix("./").unwrap_or(dir).trim_end_matches('/');

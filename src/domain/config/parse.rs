@@ -21,8 +21,8 @@ pub struct Problem {
 }
 
 /// The keys that can differ from root to root; they stand at the top and in `roots.match`.
-pub(super) const ROOT_KEYS: [&str; 8] =
-    ["tool", "version", "gate", "require_approval", "approvers", "workspaces", "var_files", "backend_config"];
+pub(super) const ROOT_KEYS: [&str; 9] =
+    ["tool", "version", "gate", "require_approval", "approvers", "workspaces", "var_files", "backend_config", "state"];
 /// The keys that stand at the top alone.
 pub(super) const TOP_KEYS: [&str; 8] =
     ["roots", "waves", "confirm_destructive", "approval", "apply", "locks", "parallelism", "prune"];
@@ -142,12 +142,27 @@ impl Reader {
             "approvers" => settings.approvers = self.texts(key, value),
             "workspaces" => settings.workspaces = self.texts(key, value),
             "var_files" => settings.var_files = self.texts(key, value),
+            "state" => settings.state = self.state(value),
             _ => settings.backend_config = self.texts(key, value),
         }
         if said.by_gate && said.by_require_approval {
             self.problems.push(value.problem("`gate` and `require_approval` say the same thing twice; keep `gate`."));
             *said = GateSaid::default();
         }
+    }
+
+    fn state(&mut self, value: &Node) -> Option<String> {
+        let state = self.text("state", value)?;
+        if !state
+            .split_once(':')
+            .is_some_and(|(kind, place)| !kind.is_empty() && place.chars().any(char::is_alphanumeric))
+        {
+            self.problems.push(value.problem(format!(
+                "`state` takes the kind of the backend and the place in it, with `*` for what is not known and `{{name}}` for the name \
+                 of the root's directory (`s3:*/{{name}}.tfstate`), not `{state}`."
+            )));
+        }
+        Some(state)
     }
 
     fn version(&mut self, value: &Node) -> Option<String> {

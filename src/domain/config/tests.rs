@@ -183,3 +183,71 @@ fn the_schema_takes_what_the_parser_takes() {
         assert!(!schema.is_valid(&value(text)) && parse(text).is_err(), "{text}");
     }
 }
+
+#[test]
+fn each_key_of_a_wrong_type_is_said_and_nothing_else_is_lost() {
+    let keys = [
+        "roots",
+        "waves",
+        "confirm_destructive",
+        "approval",
+        "approvers",
+        "apply",
+        "locks",
+        "parallelism",
+        "prune",
+        "tool",
+        "version",
+        "gate",
+        "require_approval",
+        "workspaces",
+        "var_files",
+        "backend_config",
+    ];
+    // None of these fits any key.
+    for wrong in ["2024-13-45T99", "-7.5", "{zzz: 1}", "[[a]]"] {
+        for key in keys {
+            let text = format!("{key}: {wrong}\n");
+            assert!(parse(&text).is_err(), "{text}");
+        }
+        // All at once: each is said once, in the order of the file.
+        let all: String =
+            keys.iter().filter(|key| **key != "require_approval").map(|key| format!("{key}: {wrong}\n")).collect();
+        let found = parse(&all).expect_err("all are wrong");
+        let lines: Vec<usize> = found.iter().map(|problem| problem.line).collect();
+        let mut sorted = lines.clone();
+        sorted.sort_unstable();
+        assert!(lines == sorted && lines.len() >= keys.len() - 1, "{wrong}: {found:#?}");
+    }
+}
+
+#[test]
+fn odd_forms_of_yaml_are_read_or_said() {
+    for text in [
+        "\u{feff}gate: never\n",
+        "gate: never\r\n",
+        "# words\n---\ngate: never\n",
+        "top: &x never\ngate: *x\n",
+        "\tgate: never\n",
+        "gate: never\n---\ngate: always\n",
+        "gate: !!str never\n",
+        "<<: {gate: never}\n",
+        "gate: \"never\n",
+        "gate\n",
+        "? [a]\n: b\n",
+        "gate: \0never\n",
+    ] {
+        match parse(text) {
+            Ok(config) => assert_eq!(config.top.gate, Some(GatePolicy::Never), "{text:?} is read as it says"),
+            Err(problems) => {
+                assert!(
+                    problems.iter().all(|problem| problem.what.ends_with('.') && problem.what.len() < 400),
+                    "{problems:?}"
+                );
+            }
+        }
+    }
+    for (text, read) in [("\u{feff}gate: never\n", true), ("gate: never\r\n", true), ("\tgate: never\n", false)] {
+        assert_eq!(parse(text).is_ok(), read, "{text:?}");
+    }
+}

@@ -1,9 +1,12 @@
 //! An apply as it goes from wave to wave: plan again on real outputs, ask the gate, take the locks, start the jobs, wait. Every
 //! step is derived from the state, so an approval that arrives resumes a waiting wave by itself and nothing runs twice.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::gates::permit;
 use super::{Turn, basis};
 use crate::domain::effect::Act;
+use crate::domain::estate::order;
 use crate::domain::gate::{Permit, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey};
 use crate::domain::job::{JobSpec, Phase, ReplaceStage, ResourceStage, ResourceState, StateLock, VERSION};
@@ -27,13 +30,14 @@ impl Turn<'_> {
     /// Takes all locks that the apply needs, or says who is in the way.
     pub(super) fn lock_for_apply(&mut self, scope: &Scope, by: &Login) -> Result<(), Vec<Blocked>> {
         let Some(rollout) = &self.pull.rollout else { return Ok(()) };
+        let scope = in_scope(rollout, scope);
         let roots: Vec<RootKey> = rollout
             .runs
             .values()
             .filter(|run| {
                 run.changes_something() || !run.replans_after.is_empty() || matches!(run.plan, PlanRun::AwaitsSource(_))
             })
-            .filter(|run| in_scope(rollout, scope, run))
+            .filter(|run| scope.contains(&run.root))
             .map(|run| run.root.clone())
             .collect();
         let holder = Holder { pull: self.number(), by: by.clone(), since: self.now(), cause: Cause::Apply };
@@ -110,6 +114,10 @@ impl Turn<'_> {
             return Step::To(ApplyStage::Done);
         }
         let wave: Vec<&RootRun> = rollout.wave(apply.wave).collect();
+        let scope = in_scope(rollout, &apply.scope);
+        if !wave.iter().any(|run| scope.contains(&run.root) && has_work(rollout, run)) {
+            return Step::NextWave;
+        }
         let again: Vec<RootKey> = wave
             .iter()
             .filter(|run| !run.is_applied())
@@ -229,7 +237,8 @@ enum Step {
 }
 
 fn after_applying(rollout: &Rollout, apply: &Apply) -> Step {
-    let wave: Vec<&RootRun> = rollout.wave(apply.wave).filter(|run| in_scope(rollout, &apply.scope, run)).collect();
+    let scope = in_scope(rollout, &apply.scope);
+    let wave: Vec<&RootRun> = rollout.wave(apply.wave).filter(|run| scope.contains(&run.root)).collect();
     if wave.iter().any(|run| matches!(run.apply, ApplyRun::Running { .. })) {
         return Step::Stay;
     }
@@ -247,9 +256,10 @@ fn is_outdated(rollout: &Rollout, run: &RootRun) -> bool {
 
 /// The roots of the wave at work that still have something to apply.
 fn to_apply(rollout: &Rollout, apply: &Apply) -> Vec<RootKey> {
+    let scope = in_scope(rollout, &apply.scope);
     rollout
         .wave(apply.wave)
-        .filter(|run| in_scope(rollout, &apply.scope, run))
+        .filter(|run| scope.contains(&run.root))
         .filter(|run| run.changes_something() && !run.is_applied() && !matches!(run.apply, ApplyRun::Running { .. }))
         .map(|run| run.root.clone())
         .collect()
@@ -263,26 +273,34 @@ fn last_wave(rollout: &Rollout, apply: &Apply) -> usize {
     }
 }
 
-/// Named roots, and those that they read from, through any number of reads.
-fn in_scope(rollout: &Rollout, scope: &Scope, run: &RootRun) -> bool {
-    match scope {
-        Scope::All => true,
-        Scope::UpTo(wave) => rollout.wave_of(&run.root).is_some_and(|own| own <= *wave),
-        Scope::Roots(roots) => {
-            let mut needed: Vec<RootKey> = roots.clone();
-            let mut next = 0;
-            while let Some(root) = needed.get(next).cloned() {
-                let sources = rollout.edges.iter().filter(|edge| edge.reader == root).map(|edge| edge.source.clone());
-                for source in sources.collect::<Vec<_>>() {
-                    if !needed.contains(&source) {
-                        needed.push(source);
-                    }
-                }
-                next += 1;
-            }
-            needed.contains(&run.root)
+/// The roots that an apply may touch: of named ones also those that they need, by what they read and by `waves.after`, through any
+/// number of steps.
+pub(super) fn in_scope(rollout: &Rollout, scope: &Scope) -> BTreeSet<RootKey> {
+    let roots = match scope {
+        Scope::All => return rollout.runs.keys().cloned().collect(),
+        Scope::UpTo(wave) => return rollout.waves.iter().take(*wave).flatten().cloned().collect(),
+        Scope::Roots(roots) => roots,
+    };
+    let keys: Vec<&RootKey> = rollout.runs.keys().collect();
+    let after = order::after_pairs(&keys, &rollout.config);
+    let after = after.into_iter().map(|(source, later)| (keys[later], keys[source]));
+    let mut before: BTreeMap<&RootKey, Vec<&RootKey>> = BTreeMap::new();
+    for (later, source) in rollout.edges.iter().map(|edge| (&edge.reader, &edge.source)).chain(after) {
+        before.entry(later).or_default().push(source);
+    }
+    let mut needed: BTreeSet<RootKey> = BTreeSet::new();
+    let mut open: Vec<&RootKey> = roots.iter().collect();
+    while let Some(root) = open.pop() {
+        if needed.insert(root.clone()) {
+            open.extend(before.get(root).into_iter().flatten());
         }
     }
+    needed
+}
+
+/// Whether an apply still has something to plan or to do here.
+pub(super) fn has_work(rollout: &Rollout, run: &RootRun) -> bool {
+    !run.is_applied() && (!run.is_unchanged() || !run.replans_after.is_empty() || is_outdated(rollout, run))
 }
 
 fn apply_spec(rollout: &mut Rollout, root: &RootKey, permit: &Permit) -> Option<JobSpec> {

@@ -30,7 +30,7 @@ enum Answer {
 
 impl Turn<'_> {
     pub(super) fn comment(&mut self, comment: &Comment) {
-        if comment.author != AuthorKind::Person {
+        if !self.facts.server.managed.reads(comment) {
             return;
         }
         let reading = command::read(&comment.body, &self.facts.server.login);
@@ -77,7 +77,13 @@ impl Turn<'_> {
     }
 
     fn obey(&mut self, comment: &Comment, command: &Command) -> Answer {
-        let permission = self.facts.permission.unwrap_or(Permission::None);
+        let is_program = comment.author == AuthorKind::Bot;
+        if is_program && matches!(command, Command::Approve { .. } | Command::Unapprove) {
+            return Answer::Refused(reply::approved_by_program(&comment.by));
+        }
+        // A program that the settings name may do what a writer may; the forge gives it no role that says so.
+        let permission = if is_program { Some(Permission::Write) } else { self.facts.permission };
+        let permission = permission.unwrap_or(Permission::None);
         // Who may approve is the gate's rule: being named there takes the place of write access.
         let reads_only =
             matches!(command, Command::Status | Command::Explain(_) | Command::Help | Command::Approve { .. });
@@ -87,6 +93,11 @@ impl Turn<'_> {
         let open = self.pull.is_open();
         if !open && !matches!(command, Command::Unlock(_) | Command::Settle(_) | Command::Help | Command::Status) {
             return Answer::Refused(reply::not_open(self.pull.seen.as_ref().map(|seen| seen.state)));
+        }
+        let speaks = matches!(command, Command::Status | Command::Help | Command::Unlock(_));
+        let base = self.pull.seen.as_ref().map(|seen| seen.base_ref.as_str()).unwrap_or_default();
+        if let (false, Some(refusal)) = (speaks, self.facts.server.managed.turns_away(base)) {
+            return Answer::Refused(format!("{}. {}", refusal.title, refusal.text));
         }
         match command {
             Command::Plan { roots, workspace, args } => self.plan(comment, roots, workspace.as_deref(), args),

@@ -1,11 +1,14 @@
 //! Asks the gate about a wave with everything that the pull knows, and says the answer in the words of the note.
 
 use super::Turn;
-use crate::domain::config::GatePolicy;
+use crate::domain::config::{ApprovalSource, GatePolicy};
 use crate::domain::gate::{self, Permit, Question, Reason, Rules, Verdict};
 use crate::domain::ids::{Digest, Login, RootKey, Timestamp};
 use crate::domain::note::markdown::code;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Stage, WaveState};
+
+/// What a wave waits for where no comment and no review counts.
+const SEALED: &str = "a sealed record, which this version does not read yet (`approval: sealed`)";
 
 impl Turn<'_> {
     /// The gate's verdict on a wave, 1-based.
@@ -115,6 +118,9 @@ impl Turn<'_> {
         match self.ask(rollout, wave) {
             Verdict::Nothing => (WaveState::NoChanges, None),
             Verdict::Open(permit) => (WaveState::Open(permit.digest().clone()), None),
+            Verdict::Held(_) if rollout.config.approval == ApprovalSource::Sealed => {
+                (WaveState::Waiting(rollout.set_digest(wave)), Some(SEALED.to_owned()))
+            }
             Verdict::Held(reasons) => (WaveState::Waiting(rollout.set_digest(wave)), Some(in_words(&reasons))),
             Verdict::Refused { approved, by } => (
                 WaveState::Waiting(rollout.set_digest(wave)),

@@ -8,7 +8,7 @@ use crate::domain::note::markdown::code;
 use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Stage};
 
 impl Turn<'_> {
-    /// A root that plans no change is not held.
+    /// A root that plans no change, or needs no plan because nothing that it reads changes, is not held.
     pub(super) fn let_go_of_unchanged(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let asked = rollout.apply.as_ref().is_some_and(|apply| apply.stage != ApplyStage::Done);
@@ -16,7 +16,7 @@ impl Turn<'_> {
             .runs
             .values()
             .filter(|run| !run.is_applied() && run.replans_after.is_empty())
-            .filter(|run| run.planned().is_some_and(|planned| !planned.plan.changes_something()))
+            .filter(|run| !run.lacks_plan() && !run.changes_something())
             .filter(|run| {
                 let cause = self.own_cause(&run.state);
                 cause == Some(&Cause::Plan) || cause == Some(&Cause::Apply) && !asked && self.is_spare(&run.state)
@@ -26,14 +26,14 @@ impl Turn<'_> {
         self.give_back(&unchanged);
     }
 
-    /// A draft took no lock and stood in no line. Its plans stay what they are, but where another pull is in the way: those are made
-    /// again when their turn comes.
-    pub(super) fn leave_draft(&mut self) {
+    /// A draft, or a head that was refused, took no lock and stood in no line. Its plans stay what they are, but where another pull is in
+    /// the way: those are made again when their turn comes.
+    pub(super) fn take_up_again(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let planned: Vec<(RootKey, StateKey)> = rollout
             .runs
             .values()
-            .filter(|run| run.changes_something())
+            .filter(|run| run.changes_something() && run.apply == ApplyRun::None)
             .map(|run| (run.root.clone(), run.state.clone()))
             .collect();
         for (root, state) in planned {
@@ -88,11 +88,13 @@ impl Turn<'_> {
 
     /// Leaves each line that keeps others waiting for nothing: of a root that is not to be planned any more, and, when its turn has come,
     /// of one that has its plan (under `locks: plan` that takes the lock) or that cannot be planned before its source.
+    /// A refused head stands in no line at all.
     pub(super) fn leave_lines(&mut self) {
         let Some(rollout) = &self.pull.rollout else { return };
         let number = self.number();
-        // Nothing of it is planned until it is mended, and a draft is planned whoever holds what.
-        let none = matches!(rollout.stage, Stage::Refused(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
+        // Nothing is planned for a branch that is left alone, and a draft is planned whoever holds what.
+        let none =
+            matches!(rollout.stage, Stage::Unmanaged(_)) || self.pull.seen.as_ref().is_some_and(|seen| seen.draft);
         let (mut done, mut over) = (Vec::new(), Vec::new());
         for (state, lock) in self.locks.locks.iter().filter(|(_, lock)| lock.queue.contains(&number)) {
             let turn = lock.holder.is_none() && lock.queue.first() == Some(&number);
@@ -116,6 +118,25 @@ impl Turn<'_> {
             self.hold_for_plan(&root);
         }
         let (locks, _) = self.locks.served(number, &over);
+        self.locks = locks;
+    }
+
+    /// A head that is refused, because of a conflict or of its settings, can neither be planned nor applied: until it is mended it keeps
+    /// nobody waiting.
+    pub(super) fn let_go_of_refused(&mut self) {
+        if !self
+            .pull
+            .rollout
+            .as_ref()
+            .is_some_and(|rollout| matches!(rollout.stage, Stage::Refused(_) | Stage::Unmanaged(_)))
+        {
+            return;
+        }
+        let stays = |state: &StateKey| {
+            self.own_cause(state).is_some_and(|cause| !is_ours_to_free(cause)) || !self.is_spare(state)
+        };
+        let kept: Vec<StateKey> = self.locks.locks.keys().filter(|state| stays(state)).cloned().collect();
+        let (locks, _) = self.locks.release(self.number(), &Release::AllBut(&kept));
         self.locks = locks;
     }
 

@@ -60,7 +60,7 @@ impl Turn<'_> {
         }
         match (before.map(|known| known.draft), seen.draft) {
             (Some(false), true) => self.back_to_draft(),
-            (Some(true), false) => self.leave_draft(),
+            (Some(true), false) => self.take_up_again(),
             _ => {}
         }
     }
@@ -74,13 +74,22 @@ impl Turn<'_> {
         self.pull.rollouts += 1;
         let key = &self.pull.key;
         let id = RolloutId::new(format!("{}-{}-{}-{}", key.repo.forge, key.repo.id, key.number, self.pull.rollouts));
-        let blocked_fork = seen.fork && !self.pull.permitted.contains(&seen.head);
-        let stage = if blocked_fork { Stage::Refused(fork_refusal(&seen.head)) } else { Stage::Inspecting };
+        let stage = match self.facts.server.managed.turns_away(&seen.base_ref) {
+            Some(refusal) => Stage::Unmanaged(refusal),
+            None if self.is_blocked_fork() => Stage::Refused(fork_refusal(&seen.head)),
+            None => Stage::Inspecting,
+        };
+        let reads = stage == Stage::Inspecting;
         let rollout = Rollout::of_head(id, seen.head.clone(), seen.base_ref.clone(), self.now());
         self.pull.rollout = Some(Rollout { stage, args, ..rollout });
-        if !blocked_fork {
+        if reads {
             self.inspect(seen.head, seen.base_ref, seen.base);
         }
+    }
+
+    /// Whether the head comes from a fork, and nobody let it run.
+    fn is_blocked_fork(&self) -> bool {
+        self.pull.seen.as_ref().is_some_and(|seen| seen.fork && !self.pull.permitted.contains(&seen.head))
     }
 
     pub(super) fn inspect(&mut self, head: Sha, base_ref: String, base: Sha) {
@@ -146,11 +155,12 @@ impl Turn<'_> {
             return;
         }
         let applying = self.is_applying();
+        let blocked_fork = self.is_blocked_fork();
         let Some(rollout) = &mut self.pull.rollout else { return };
-        if rollout.base_ref != branch
-            || rollout.base == *tip
-            || matches!(rollout.stage, Stage::Refused(_)) && rollout.base == Sha::new("")
-        {
+        // A head that was refused may be mended by what the base gained or lost: settings, or the end of a conflict.
+        let is_left_alone = blocked_fork || matches!(rollout.stage, Stage::Unmanaged(_));
+        let refused = matches!(rollout.stage, Stage::Refused(_));
+        if rollout.base_ref != branch || rollout.base == *tip && !refused || is_left_alone {
             return;
         }
         if applying {
@@ -195,6 +205,7 @@ impl Turn<'_> {
         let Some(rollout) = self.pull.rollout.as_mut().filter(|rollout| rollout.head == inspection.head) else {
             return;
         };
+        let was_refused = matches!(rollout.stage, Stage::Refused(_));
         let mut old = std::mem::take(&mut rollout.runs);
         let keep = |run: &RootRun| rollout.config == inspection.config || matches!(run.apply, ApplyRun::Applied { .. });
         for root in &inspection.roots {
@@ -260,6 +271,9 @@ impl Turn<'_> {
             }
         }
         self.let_go_of_left();
+        if was_refused && self.pull.seen.as_ref().is_some_and(|seen| !seen.draft) {
+            self.take_up_again();
+        }
     }
 
     /// Whether a job of the current rollout applies, or a wave of its apply is being planned again.

@@ -4,8 +4,9 @@
 use super::{Facts, Turn, basis};
 use crate::domain::config::LockMode;
 use crate::domain::effect::Act;
+use crate::domain::estate::{Edge, Estate};
 use crate::domain::ids::{JobId, RootKey, StateKey};
-use crate::domain::job::{JobSpec, Phase, StateLock, VERSION};
+use crate::domain::job::{Failure, JobSpec, Phase, StateLock, VERSION};
 use crate::domain::lock::{Cause, Holder};
 use crate::domain::outside::{Outside, outside};
 use crate::domain::plan::Plan;
@@ -28,6 +29,7 @@ impl Turn<'_> {
         self.plan_outdated_again();
         self.start_plans();
         self.leave_lines();
+        self.let_go_of_refused();
         self.let_go_of_unchanged();
         self.follow_base();
     }
@@ -75,7 +77,12 @@ impl Turn<'_> {
         let outdated: Vec<RootKey> = rollout
             .runs
             .values()
-            .filter(|run| matches!(run.plan, PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Unread))
+            .filter(|run| {
+                matches!(
+                    run.plan,
+                    PlanRun::Done(_) | PlanRun::Failed { .. } | PlanRun::Unread | PlanRun::AwaitsSource(_)
+                )
+            })
             .filter(|run| run.apply == ApplyRun::None && basis::is_settled(rollout, &run.root))
             .filter(|run| basis::of(rollout, &run.root) != run.basis)
             .map(|run| run.root.clone())
@@ -216,7 +223,7 @@ impl Turn<'_> {
         let facts = self.facts;
         let Some(rollout) = &mut self.pull.rollout else { return };
         if rollout.apply.is_none() {
-            wait_for_unapplied_sources(rollout);
+            wait_for_unapplied_sources(rollout, facts.estate.as_deref());
         }
         if !rollout.is_planned() || rollout.reach.is_some() {
             return;
@@ -233,8 +240,8 @@ impl Turn<'_> {
                 plans.iter().filter(|(_, plan)| plan.changes_something()).map(|(root, _)| root.clone()).collect();
             rollout.reach = Some(Reach {
                 changed,
-                downstream: blast(estate, &rollout.config, &plans),
-                resources: resources(estate, &plans),
+                downstream: blast(estate, &rollout.config, &rollout.waves, &plans),
+                resources: resources(estate, &rollout.waves, &plans),
                 outside: beyond(rollout, facts),
             });
         }
@@ -277,20 +284,30 @@ pub(super) fn next_job(rollout: &mut Rollout) -> JobId {
     JobId::new(format!("{}-{}", rollout.id, rollout.jobs))
 }
 
-/// A plan that failed because its source's state is not there yet waits for a source that this change creates.
-fn wait_for_unapplied_sources(rollout: &mut Rollout) {
+/// A plan that failed because its source's state is not there yet waits for that source: one that this change creates, or one that
+/// nobody has applied so far.
+fn wait_for_unapplied_sources(rollout: &mut Rollout, estate: Option<&Estate>) {
     let changing: Vec<RootKey> =
         rollout.runs.values().filter(|run| awaits_or_changes(run)).map(|run| run.root.clone()).collect();
-    for edge in rollout.edges.clone() {
-        if !changing.contains(&edge.source) {
+    let is_outside = |source: &RootKey| !rollout.runs.contains_key(source);
+    let outside = estate.into_iter().flat_map(|estate| &estate.edges).filter(|edge| is_outside(&edge.source));
+    let edges: Vec<Edge> = rollout.edges.iter().chain(outside).cloned().collect();
+    for edge in edges {
+        if rollout.runs.contains_key(&edge.source) && !changing.contains(&edge.source) {
             continue;
         }
         let Some(run) = rollout.runs.get_mut(&edge.reader) else { continue };
-        if matches!(&run.plan, PlanRun::Failed { failure, .. } if failure.summary.contains("Unable to find remote state"))
-        {
+        if matches!(&run.plan, PlanRun::Failed { failure, .. } if is_unfound(failure, &edge)) {
             run.plan = PlanRun::AwaitsSource(edge.source);
         }
     }
+}
+
+/// Whether a plan failed because the state behind this read is not there.
+fn is_unfound(failure: &Failure, edge: &Edge) -> bool {
+    let says = |text: &String| text.contains("Unable to find remote state");
+    let elsewhere = failure.address.as_ref().is_some_and(|address| !address.starts_with(&edge.block));
+    (says(&failure.summary) && !elsewhere) || failure.others.iter().any(says)
 }
 
 fn awaits_or_changes(run: &RootRun) -> bool {

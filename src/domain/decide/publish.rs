@@ -56,7 +56,7 @@ impl Turn<'_> {
 
     /// A pull that reaches no root gets no note, unless it had one.
     fn publish_note(&mut self, rollout: &Rollout) {
-        let quiet = rollout.stage == Stage::Inspecting
+        let quiet = matches!(rollout.stage, Stage::Inspecting | Stage::Unmanaged(_))
             || rollout.runs.is_empty() && rollout.notices.is_empty() && rollout.stage == Stage::Ready;
         if quiet && (!self.pull.noted || rollout.stage == Stage::Inspecting) {
             return;
@@ -125,6 +125,7 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     match &rollout.stage {
         Stage::Inspecting => return (CheckState::Running, "Reading the change".to_owned()),
         Stage::Refused(refusal) => return (CheckState::Failure, refusal.title.replace('`', "")),
+        Stage::Unmanaged(refusal) => return (CheckState::Success, refusal.title.replace('`', "")),
         Stage::Ready => {}
     }
     let total = rollout.runs.len();
@@ -161,6 +162,13 @@ fn plan_check(rollout: &Rollout) -> (CheckState, String) {
     if let Some((run, blocker)) = blocked {
         return (CheckState::Pending, format!("{} waits for #{}", run.root, blocker.pull));
     }
+    let outside = rollout.runs.values().find_map(|run| match &run.plan {
+        PlanRun::AwaitsSource(source) if !rollout.runs.contains_key(source) => Some((run, source)),
+        _ => None,
+    });
+    if let Some((run, source)) = outside {
+        return (CheckState::Pending, format!("{} waits for {source}, which was never applied", run.root));
+    }
     let unread = rollout.runs.values().filter(|run| run.plan == PlanRun::Unread).count();
     (CheckState::Success, format!("{} planned: {}", roots(total - unread), rollout.counts()))
 }
@@ -169,6 +177,7 @@ fn apply_check(rollout: &Rollout, waves: &[(WaveState, Option<String>)]) -> (Che
     match &rollout.stage {
         Stage::Inspecting => return (CheckState::Pending, "Waits for the plan".to_owned()),
         Stage::Refused(_) => return (CheckState::Failure, "Nothing can be applied".to_owned()),
+        Stage::Unmanaged(refusal) => return (CheckState::Success, refusal.title.replace('`', "")),
         Stage::Ready if rollout.runs.is_empty() => {
             return (CheckState::Success, "No Terraform roots touched".to_owned());
         }

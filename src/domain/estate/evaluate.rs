@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use super::function;
 use super::module::Module;
+use super::operator::{calculate, compare};
 use super::path;
+use super::shape;
 use super::value::{GAP, Value};
 use crate::domain::hcl::{Call, Expr, ForExpr, ModuleCall, Step};
 
@@ -195,10 +197,14 @@ impl<'a> Tree<'a> {
             },
             Expr::For(each) => self.each(each, here).unwrap_or(Value::Unknown),
             Expr::Binary(operator, sides) => self.binary(operator, sides, here),
-            Expr::Unary(operator, inner) => match (operator.as_str(), self.eval(inner, here).as_bool()) {
-                ("!", Some(value)) => Value::Bool(!value),
-                _ => Value::Unknown,
-            },
+            Expr::Unary(operator, inner) => {
+                let value = self.eval(inner, here);
+                match (operator.as_str(), value.as_bool(), &value) {
+                    ("!", Some(value), _) => Value::Bool(!value),
+                    ("-", _, Value::Number(number)) if !number.starts_with('-') => Value::Number(format!("-{number}")),
+                    _ => Value::Unknown,
+                }
+            }
             Expr::Unsupported(_) => Value::Unknown,
         }
     }
@@ -228,6 +234,7 @@ impl<'a> Tree<'a> {
             ("&&", Some(false), _) | ("&&", _, Some(false)) | ("||", Some(false), Some(false)) => Value::Bool(false),
             ("||", Some(true), _) | ("||", _, Some(true)) | ("&&", Some(true), Some(true)) => Value::Bool(true),
             (">" | "<" | ">=" | "<=", ..) => compare(operator, &left, &right),
+            ("+" | "-" | "*" | "/" | "%", ..) => calculate(operator, &left, &right).unwrap_or(Value::Unknown),
             _ => Value::Unknown,
         }
     }
@@ -266,8 +273,22 @@ impl<'a> Tree<'a> {
             };
         }
         let args = call.args.iter().map(|arg| self.eval(arg, here));
-        if call.name == "try" {
-            return args.into_iter().find(|arg| *arg != Value::Missing).unwrap_or(Value::Missing);
+        match (call.name.as_str(), call.args.as_slice()) {
+            ("try", _) => return args.into_iter().find(|arg| *arg != Value::Missing).unwrap_or(Value::Missing),
+            ("can", [arg]) => {
+                return match self.eval(arg, here) {
+                    Value::Unknown => Value::Unknown,
+                    found => Value::Bool(found != Value::Missing),
+                };
+            }
+            // As if it were said of the directory that the tool runs in.
+            ("abspath", [arg]) => {
+                let Some(path) = self.eval(arg, here).as_known().filter(|path| !path.starts_with('/')) else {
+                    return self.eval(arg, here);
+                };
+                return Value::Text(format!("{GAP}/{}", path::join(&self.scopes[0].module.dir, &path)));
+            }
+            _ => {}
         }
         function::call(&call.name, &args.collect::<Vec<_>>())
     }
@@ -285,6 +306,8 @@ impl<'a> Tree<'a> {
             }
             ("path", "module") => Value::text(&scope.path),
             ("path", "root") => Value::text("."),
+            // Where the root lies on the machine is unknown; where within the repository is not.
+            ("path", "cwd") => Value::Text(format!("{GAP}/{}", self.scopes[0].module.dir)),
             ("terraform", "workspace") => Value::text(self.workspace),
             ("each", part) => {
                 here.each.map_or(Value::Unknown, |each| if part == "key" { each.0.clone() } else { each.1.clone() })
@@ -297,17 +320,28 @@ impl<'a> Tree<'a> {
     }
 
     fn walk(&self, mut value: Value, steps: &[Step], here: Here<'_>) -> Value {
-        for step in steps {
+        for (at, step) in steps.iter().enumerate() {
             value = match step {
                 Step::Attr(name) => value.get(name),
                 Step::Index(key) => match self.eval(key, here).as_known() {
                     Some(key) => value.get(&key),
                     None => Value::Unknown,
                 },
-                Step::Splat => Value::Unknown,
+                Step::Splat => return self.splat(value, &steps[at + 1..], here),
             };
         }
         value
+    }
+
+    fn splat(&self, value: Value, rest: &[Step], here: Here<'_>) -> Value {
+        match value {
+            // Whether a key behind it is of each item or of the list depends on how the splat is written.
+            _ if rest.iter().any(|step| !matches!(step, Step::Attr(_))) => Value::Unknown,
+            Value::List(items) => Value::List(items.into_iter().map(|item| self.walk(item, rest, here)).collect()),
+            Value::Null => Value::List(Vec::new()),
+            // A set is kept as an object, so an object may be either.
+            _ => Value::Unknown,
+        }
     }
 
     fn output(&self, here: Here<'_>, call: &str, steps: &[Step]) -> Value {
@@ -341,7 +375,13 @@ impl<'a> Tree<'a> {
         }
         self.depth.set(self.depth.get() + 1);
         let value = match kind {
-            'v' => self.variable(scope, name),
+            'v' => {
+                let shape = self.scopes[scope].module.variables.get(name).and_then(|variable| variable.shape.as_ref());
+                let value = self.variable(scope, name);
+                shape.map_or(value.clone(), |shape| {
+                    shape::filled(value, shape, &|expr| self.eval(expr, Here::of(scope)))
+                })
+            }
             'l' => self.scopes[scope]
                 .module
                 .locals
@@ -382,15 +422,4 @@ fn bound<'e>(here: Here<'e>, name: &str) -> Option<&'e Value> {
         next = bound.next;
     }
     None
-}
-
-fn compare(operator: &str, left: &Value, right: &Value) -> Value {
-    let number = |value: &Value| value.as_known().and_then(|text| text.parse::<f64>().ok());
-    match (number(left), number(right), operator) {
-        (Some(left), Some(right), ">") => Value::Bool(left > right),
-        (Some(left), Some(right), "<") => Value::Bool(left < right),
-        (Some(left), Some(right), ">=") => Value::Bool(left >= right),
-        (Some(left), Some(right), "<=") => Value::Bool(left <= right),
-        _ => Value::Unknown,
-    }
 }

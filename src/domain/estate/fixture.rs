@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Estate, survey};
+use super::{Estate, read_by_links, survey};
 use crate::domain::config::{RepoConfig, RootSettings};
 use crate::domain::hcl;
 use crate::domain::ids::RootKey;
@@ -23,6 +23,10 @@ pub(in crate::domain) fn estate(files: &[(&str, &str)], config: &RepoConfig) -> 
         }
         let kind = if target.is_some() { EntryKind::Link } else { EntryKind::File };
         listing.entries.insert((*path).to_owned(), Entry { kind, blob, size: content.len() as u64 });
+    }
+    for (path, link) in read_by_links(&listing, &links) {
+        let content = files.iter().find(|(known, _)| **known == path).map_or("", |(_, content)| content);
+        facts.insert(format!("{path}={content}"), Arc::new(hcl::parse(&link, content.as_bytes())));
     }
     let estate = survey(&listing, &facts, &links, config);
     (listing, estate)

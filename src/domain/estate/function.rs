@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::value::{GAP, Value};
 
+mod list;
+mod text;
+
 /// Calls a function other than `try`, whose arguments may fail.
 pub(super) fn call(name: &str, args: &[Value]) -> Value {
     match (name, args) {
@@ -13,27 +16,14 @@ pub(super) fn call(name: &str, args: &[Value]) -> Value {
         ("lookup", [map, key, rest @ ..]) => lookup(map, key, rest.first()),
         ("merge", maps) => merge(maps),
         ("concat", lists) => concat(lists),
-        ("lower", [text]) => text_of(text, str::to_lowercase),
-        ("upper", [text]) => text_of(text, str::to_uppercase),
-        ("trimspace", [text]) => known(text, |text| text.trim().to_owned()),
         ("tostring", [value @ (Value::Null | Value::Text(_))])
         | ("tolist" | "tomap" | "sensitive" | "nonsensitive" | "tonumber" | "tobool", [value]) => value.clone(),
         ("tostring", [value]) => value.as_known().map_or(Value::Unknown, Value::Text),
         ("toset", [value]) => set(value),
-        ("replace", [text, from, to]) => replace(text, from, to),
-        ("split", [separator, text]) => split(separator, text),
         ("element", [Value::List(items), Value::Number(at)]) => match at.parse::<usize>() {
             Ok(at) if !items.is_empty() => items[at % items.len()].clone(),
             _ => Value::Unknown,
         },
-        ("trimprefix", [text, cut]) => cut_off(text, cut, |text, cut| text.strip_prefix(cut).unwrap_or(text)),
-        ("trimsuffix", [text, cut]) => cut_off(text, cut, |text, cut| text.strip_suffix(cut).unwrap_or(text)),
-        ("basename", [text]) => {
-            known(text, |text| text.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned())
-        }
-        ("dirname", [text]) => {
-            known(text, |text| text.trim_end_matches('/').rsplit_once('/').map_or(".", |(dir, _)| dir).to_owned())
-        }
         ("keys", [Value::Object(entries)]) => Value::List(entries.keys().map(Value::text).collect()),
         ("values", [Value::Object(entries)]) => Value::List(entries.values().cloned().collect()),
         ("length", [Value::List(items)]) => Value::Number(items.len().to_string()),
@@ -41,23 +31,7 @@ pub(super) fn call(name: &str, args: &[Value]) -> Value {
         ("contains", [Value::List(items), wanted]) if wanted.is_known() && items.iter().all(Value::is_known) => {
             Value::Bool(items.iter().any(|item| item.as_known() == wanted.as_known()))
         }
-        _ => Value::Unknown,
-    }
-}
-
-fn known(value: &Value, change: impl Fn(&str) -> String) -> Value {
-    value.as_known().map_or(Value::Unknown, |text| Value::Text(change(&text)))
-}
-
-/// For changes that leave a gap where it is.
-fn text_of(value: &Value, change: impl Fn(&str) -> String) -> Value {
-    value.as_partial().map_or(Value::Unknown, |text| Value::Text(change(&text)))
-}
-
-fn cut_off(text: &Value, cut: &Value, change: impl for<'t> Fn(&'t str, &str) -> &'t str) -> Value {
-    match (text.as_known(), cut.as_known()) {
-        (Some(text), Some(cut)) => Value::text(change(&text, &cut)),
-        _ => Value::Unknown,
+        _ => text::call(name, args).or_else(|| list::call(name, args)).unwrap_or(Value::Unknown),
     }
 }
 
@@ -77,10 +51,25 @@ fn format(pattern: &Value, args: &[Value]) -> Value {
                 Some(part) => text.push_str(&part),
                 None => return Value::Unknown,
             },
+            Some('q') => match args.next().and_then(Value::as_known) {
+                Some(part) => text.push_str(&serde_json::Value::from(part).to_string()),
+                None => return Value::Unknown,
+            },
+            Some('0') => match zeros(&mut rest, args.next()) {
+                Some(part) => text.push_str(&part),
+                None => return Value::Unknown,
+            },
             _ => return Value::Unknown,
         }
     }
     Value::Text(text)
+}
+
+/// `%02d`: what is left of the verb, and its number.
+fn zeros(rest: &mut std::str::Chars<'_>, arg: Option<&Value>) -> Option<String> {
+    let width = rest.next()?.to_digit(10)? as usize;
+    let number: i64 = arg.filter(|_| rest.next() == Some('d'))?.as_known()?.parse().ok()?;
+    Some(format!("{number:0width$}"))
 }
 
 fn join(separator: &Value, lists: &[Value]) -> Value {
@@ -145,22 +134,4 @@ fn set(value: &Value) -> Value {
     keys.map_or(Value::Unknown, |keys| {
         Value::Object(keys.into_iter().map(|key| (key.clone(), Value::Text(key))).collect())
     })
-}
-
-fn replace(text: &Value, from: &Value, to: &Value) -> Value {
-    match (text.as_known(), from.as_known(), to.as_known()) {
-        (Some(text), Some(from), Some(to)) if !(from.len() > 1 && from.starts_with('/') && from.ends_with('/')) => {
-            Value::Text(text.replace(&from, &to))
-        }
-        _ => Value::Unknown,
-    }
-}
-
-fn split(separator: &Value, text: &Value) -> Value {
-    match (separator.as_known(), text.as_known()) {
-        (Some(separator), Some(text)) if !separator.is_empty() => {
-            Value::List(text.split(&*separator).map(Value::text).collect())
-        }
-        _ => Value::Unknown,
-    }
 }

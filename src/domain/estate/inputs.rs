@@ -9,7 +9,6 @@ use super::reached::is_documentation;
 use super::value::Value;
 use super::{Hole, path, state};
 use crate::domain::config::RootSettings;
-use crate::domain::hcl::FileFacts;
 
 /// What var files set at a root, in the tools' order. An unreadable file makes unknown what it might have set.
 pub(super) fn variables(
@@ -61,12 +60,11 @@ pub(super) fn variables(
 
 /// Sets of backend files that a convention gives a root, one per environment: those in it and below it, each on those of
 /// `config/` folders above.
-pub(super) fn backend_files<'a>(ground: &'a Ground, dir: &str, dirs: &BTreeSet<&str>) -> Vec<Vec<&'a FileFacts>> {
-    let mut above: Vec<&FileFacts> = Vec::new();
+pub(super) fn backend_files<'a>(ground: &'a Ground, dir: &str, dirs: &BTreeSet<&str>) -> Vec<Vec<&'a File>> {
+    let mut above: Vec<&File> = Vec::new();
     for at in path::ancestors(dir).take(3) {
         let files = ground.values.get(&path::join(at, "config")).into_iter().flatten();
-        let backends: Vec<&FileFacts> =
-            files.filter(|(path, _)| is_backend(path)).map(|(_, facts)| facts.as_ref()).collect();
+        let backends: Vec<&File> = files.filter(|(path, _)| is_backend(path)).collect();
         if let [only] = backends.as_slice() {
             above.push(only);
         }
@@ -78,8 +76,8 @@ pub(super) fn backend_files<'a>(ground: &'a Ground, dir: &str, dirs: &BTreeSet<&
     let mut sets = Vec::new();
     for (at, files) in below {
         let ours = at == dir || (path::is_in(at, dir) && owner(at, dirs) == Some(dir));
-        for (_, facts) in files.iter().filter(|(path, _)| ours && is_backend(path)) {
-            sets.push(above.iter().copied().chain([facts.as_ref()]).collect());
+        for file in files.iter().filter(|(path, _)| ours && is_backend(path)) {
+            sets.push(above.iter().copied().chain([file]).collect());
         }
     }
     if sets.is_empty() && !above.is_empty() {

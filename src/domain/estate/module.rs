@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Hole;
 use crate::domain::hcl::{
     Backend, Expr, FileCall, FileFacts, ModuleCall, Named, Output, Provider, Reference, Resource, StateRead, Variable,
+    WorkspaceBlock,
 };
 
 /// A directory's configuration.
@@ -25,6 +26,7 @@ pub(super) struct Module {
     pub reads: BTreeMap<String, (StateRead, String)>,
     pub files: Vec<(FileCall, String)>,
     pub imports: Vec<(String, Vec<Reference>)>,
+    pub workspaces: Vec<WorkspaceBlock>,
     pub holes: Vec<Hole>,
     /// Every file is a symbolic link's target.
     pub only_targets: bool,
@@ -59,6 +61,17 @@ impl Module {
         !(self.resources.is_empty() && self.calls.is_empty() && self.outputs.is_empty() && self.reads.is_empty())
     }
 
+    /// Whether something must be given to it: a variable without a default, or the whole of its backend.
+    pub fn is_open(&self) -> bool {
+        let backend = self.backend.as_ref().is_some_and(|(backend, _)| backend.args.is_empty());
+        backend || self.variables.values().any(|variable| variable.default.is_none())
+    }
+
+    /// Whether its backend is an empty block, as modules have it whose backend Terragrunt writes.
+    pub fn is_left_to_terragrunt(&self) -> bool {
+        self.backend.as_ref().is_none_or(|(backend, _)| backend.args.is_empty())
+    }
+
     fn add(&mut self, path: &str, facts: &FileFacts) {
         for hole in &facts.holes {
             self.holes.push(Hole { path: path.to_owned(), line: hole.line, what: hole.what.clone() });
@@ -79,6 +92,7 @@ impl Module {
         self.providers.extend(facts.providers.iter().cloned());
         self.locals.extend(facts.locals.iter().cloned());
         self.files.extend(facts.files.iter().map(|call| (call.clone(), path.to_owned())));
+        self.workspaces.extend(facts.workspaces.iter().cloned());
         self.add_blocks(path, facts);
     }
 

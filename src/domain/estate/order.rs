@@ -9,6 +9,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::Estate;
 use crate::domain::config::RepoConfig;
 use crate::domain::ids::RootKey;
+use crate::domain::nearest::nearest;
 
 /// Source and the root that comes after it, as places in a list of roots.
 pub(in crate::domain) type Pair = (usize, usize);
@@ -33,6 +34,35 @@ impl Estate {
     }
 }
 
+/// A name in `waves` that means no root.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stranger {
+    /// `waves.canary` or `waves.after`.
+    pub setting: &'static str,
+    /// As it is written.
+    pub name: String,
+    /// The root that it most likely means.
+    pub near: Option<String>,
+}
+
+impl Estate {
+    /// Names in `waves` that mean no root here: whoever mistypes one believes in an order that is not there.
+    pub fn strangers(&self, config: &RepoConfig) -> Vec<Stranger> {
+        let waves = &config.waves;
+        let after = waves.after.iter().flat_map(|(later, sources)| std::iter::once(later).chain(sources));
+        let named =
+            waves.canary.iter().map(|name| ("waves.canary", name)).chain(after.map(|name| ("waves.after", name)));
+        let unknown = named.filter(|(_, name)| !self.roots.iter().any(|root| is_called(&root.key, name)));
+        let found: BTreeSet<Stranger> = unknown
+            .map(|(setting, name)| {
+                let near = nearest(name, self.roots.iter().map(|root| root.key.dir()));
+                Stranger { setting, name: name.clone(), near: near.map(str::to_owned) }
+            })
+            .collect();
+        found.into_iter().collect()
+    }
+}
+
 fn is_named(key: &RootKey, names: &[String]) -> bool {
     names.iter().any(|name| is_called(key, name))
 }
@@ -40,7 +70,7 @@ fn is_named(key: &RootKey, names: &[String]) -> bool {
 /// A name in the settings is a directory, or a directory with its workspace.
 fn is_called(key: &RootKey, name: &str) -> bool {
     let name = name.trim_start_matches("./").trim_end_matches('/');
-    key.dir() == name || key.to_string() == name
+    key.dir() == name || *key == RootKey::from(name.to_owned())
 }
 
 /// The pairs of `waves.after` among these roots, sorted.
@@ -51,9 +81,7 @@ pub(in crate::domain) fn after_pairs(keys: &[&RootKey], config: &RepoConfig) -> 
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, key) in keys.iter().enumerate() {
         by_name.entry(key.dir().to_owned()).or_default().push(at);
-        if key.workspace() != "default" {
-            by_name.entry(key.to_string()).or_default().push(at);
-        }
+        by_name.entry(format!("{}:{}", key.dir(), key.workspace())).or_default().push(at);
     }
     let find = |name: &String| {
         let name = name.trim_start_matches("./").trim_end_matches('/');

@@ -32,6 +32,7 @@ pub(super) struct Index {
     by_last: HashMap<(String, String), Vec<usize>>,
     loose: HashMap<String, Vec<usize>>,
     family: HashMap<String, Vec<usize>>,
+    names: HashMap<String, BTreeSet<String>>,
 }
 
 impl Index {
@@ -50,6 +51,19 @@ impl Index {
             }
         }
         self.all.push((root, place, standing));
+    }
+
+    /// Notes the directory of a root, for hints.
+    pub fn name(&mut self, dir: &str) {
+        self.names.entry(last(dir).to_owned()).or_default().insert(dir.to_owned());
+    }
+
+    /// The one directory whose name is the last part of the place, when there is one.
+    pub fn looks_like(&self, place: &Place) -> Option<&str> {
+        let name = last(&place.location);
+        let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+        let dirs = self.names.get(stem)?;
+        dirs.first().filter(|_| dirs.len() == 1).map(String::as_str)
     }
 
     /// The owners of the place that a read names.

@@ -71,8 +71,17 @@ pub fn deleted(base: &Estate, head: &Estate) -> Vec<Root> {
 }
 
 impl Estate {
-    /// What these changed paths reach. An error is a cycle made by `waves.after`, with its path.
+    /// What these changed paths reach of all that is planned. An error is a cycle made by `waves.after`, with its path.
     pub fn reached(&self, changed: &[String], config: &RepoConfig) -> Result<Reached, Vec<RootKey>> {
+        self.reached_of(&[RootKind::Certain], changed, config)
+    }
+
+    /// What these changed paths reach, units of Terragrunt included: to be looked at, not to be planned.
+    pub fn touched(&self, changed: &[String], config: &RepoConfig) -> Result<Reached, Vec<RootKey>> {
+        self.reached_of(&[RootKind::Certain, RootKind::Unit], changed, config)
+    }
+
+    fn reached_of(&self, kinds: &[RootKind], changed: &[String], config: &RepoConfig) -> Result<Reached, Vec<RootKey>> {
         let places = Places::new(&self.roots);
         let mut reasons: Vec<BTreeSet<Reason>> = vec![BTreeSet::new(); self.roots.len()];
         for changed in changed {
@@ -86,7 +95,7 @@ impl Estate {
             }
         }
         self.follow_version_files(changed, &mut reasons, config);
-        self.follow(&mut reasons, config);
+        self.follow(&mut reasons, kinds, config);
         let reached: BTreeSet<RootKey> = self
             .roots
             .iter()
@@ -116,7 +125,7 @@ impl Estate {
     }
 
     /// Adds everything downstream, over reads and `waves.after`; takes away what is never planned.
-    fn follow(&self, reasons: &mut [BTreeSet<Reason>], config: &RepoConfig) {
+    fn follow(&self, reasons: &mut [BTreeSet<Reason>], kinds: &[RootKind], config: &RepoConfig) {
         let at: HashMap<&RootKey, usize> = self.roots.iter().enumerate().map(|(at, root)| (&root.key, at)).collect();
         let mut next: Vec<Vec<(usize, bool)>> = vec![Vec::new(); self.roots.len()];
         for edge in &self.edges {
@@ -128,7 +137,7 @@ impl Estate {
         for (source, reader) in order::after_pairs(&keys, config) {
             next[source].push((reader, false));
         }
-        let planned = |at: usize| self.roots[at].kind == RootKind::Certain;
+        let planned = |at: usize| kinds.contains(&self.roots[at].kind);
         for (_, why) in reasons.iter_mut().enumerate().filter(|(at, _)| !planned(*at)) {
             why.clear();
         }

@@ -100,9 +100,18 @@ pub(super) fn link(estate: &mut Estate, reader: usize, reads: Vec<Read>, index: 
         narrow(estate, reader, &mut owners);
         match owners.as_slice() {
             [] if place.location.contains('*') => {
+                let own = estate.roots[reader].key.dir();
+                let hint = index.looks_like(place).filter(|dir| *dir != own).map(|dir| {
+                    format!(
+                        ". Its last part, `{}`, looks like `{dir}`: `state` in `.tidegate.yaml` can say so",
+                        place.location.rsplit('/').next().unwrap_or(&place.location)
+                    )
+                });
                 let what = format!(
-                    "its state is not known from the code (`{}:{}`), so no order follows from it",
-                    place.family, place.location
+                    "its state is not known from the code (`{}:{}`), so no order follows from it{}",
+                    place.family,
+                    place.location,
+                    hint.unwrap_or_default()
                 );
                 estate.holes.push(read.hole(&what));
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Estate;
 use super::ground::Ground;
 use super::module::{self, Module};
-use crate::domain::hcl::{Expr, ModuleCall, Provider, Reference};
+use crate::domain::hcl::{ModuleCall, Provider, Reference};
 use crate::domain::ids::RootKey;
 
 /// Users of each thing in a root's module tree.
@@ -182,11 +182,7 @@ impl Build<'_> {
         for expr in call.count.iter().chain(&call.for_each) {
             self.uses(into, opened, &expr.references());
         }
-        let child = call
-            .source
-            .as_ref()
-            .and_then(Expr::as_text)
-            .and_then(|source| self.ground.called(&self.module.dir, source));
+        let child = self.ground.child(self.module, call);
         for (argument, value) in &call.args {
             let at = into.other(format!("{prefix}var.{argument}"));
             self.uses(into, at, &value.references());
@@ -239,8 +235,7 @@ impl Build<'_> {
                 vec![name(format!("{head}.{kind}.{resource}"))]
             }
             [head, call, rest @ ..] if head == "module" => {
-                let called = self.module.calls.get(call).and_then(|call| call.source.as_ref()).and_then(Expr::as_text);
-                let child = called.and_then(|source| self.ground.called(&self.module.dir, source));
+                let child = self.module.calls.get(call).and_then(|call| self.ground.child(self.module, call));
                 // A key of a counted module may stand before the output.
                 let output =
                     rest.iter().take(2).find(|step| child.is_some_and(|child| child.outputs.contains_key(*step)));

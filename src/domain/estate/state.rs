@@ -7,6 +7,8 @@ use super::value::{GAP, Value};
 use crate::domain::ids::StateKey;
 use crate::domain::secret;
 
+mod retired;
+
 /// Arguments by name, evaluated as far as they are known.
 pub(super) type Args = BTreeMap<String, Value>;
 
@@ -113,14 +115,24 @@ pub(super) fn place(kind: &str, args: &Args, workspace: Workspace<'_>, dir: &str
             } else {
                 format!("{}/{ws}/terraform.tfstate", args.or("workspace_dir", "terraform.tfstate.d"))
             };
-            let location = if location.starts_with('*') { "*".to_owned() } else { path::join(dir, &location) };
+            // `path.cwd` and `abspath`: where the repository lies is unknown, and it is one and the same.
+            let below = location.strip_prefix("*/").filter(|path| path::is_in(path, dir));
+            let location = match below {
+                Some(path) => path::join(".", path),
+                None if location.starts_with('*') => "*".to_owned(),
+                None => path::join(dir, &location),
+            };
             ("local", Vec::new(), location)
         }
         "s3" => {
             let prefix = args.defaulted("workspace_key_prefix", "env:");
             let key = trimmed(&args.need("key"));
             let location = if default { key } else { trimmed(&format!("{prefix}/{ws}/{key}")) };
-            ("s3", vec![args.known("bucket"), args.optional("endpoint")], location)
+            ("s3", vec![args.known("bucket"), endpoint(&args)], location)
+        }
+        // The name from before workspaces.
+        "gcs" if default && args.args.contains_key("path") && !args.args.contains_key("prefix") => {
+            ("gcs", vec![args.known("bucket")], trimmed(&args.need("path")))
         }
         "gcs" => {
             let prefix = trimmed(&args.or("prefix", ""));
@@ -159,9 +171,27 @@ pub(super) fn place(kind: &str, args: &Args, workspace: Workspace<'_>, dir: &str
             let location = if default { key } else { format!("{prefix}/{ws}/{key}") };
             ("oci", vec![args.known("namespace"), args.known("bucket")], trimmed(&location))
         }
-        _ => return None,
+        _ => return retired::place(kind, &args, ws),
     };
     Some(Place { family: family.to_owned(), container, location })
+}
+
+/// Where S3 is not Amazon's; two ways to write one thing.
+fn endpoint(args: &Arguments<'_>) -> Option<String> {
+    let new = args.args.get("endpoints").map(|endpoints| endpoints.get("s3"));
+    match new {
+        None | Some(Value::Missing | Value::Null) => args.optional("endpoint"),
+        Some(value) => value.as_known(),
+    }
+}
+
+/// A place that the settings name, as `KIND:LOCATION`; `{name}` is the directory's own name. What contains it is unknown.
+pub(super) fn named(text: &str, dir: &str) -> Option<Place> {
+    let (kind, location) = text.split_once(':')?;
+    let name = dir.rsplit('/').next().unwrap_or(dir);
+    let place = place(kind, &Args::new(), Workspace::Of("default"), dir)?;
+    let container = vec![None; place.container.len()];
+    Some(Place { family: place.family, container, location: location.replace("{name}", name) })
 }
 
 fn remote(args: &Arguments<'_>, ws: &str) -> Place {

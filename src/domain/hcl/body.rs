@@ -3,7 +3,7 @@
 use super::expr::{Expr, Reference};
 use super::{
     Backend, FileCall, FileFacts, FileHole, ModuleCall, Move, Named, Output, Provider, ReadKind, Resource, StateRead,
-    Variable,
+    UnitBlock, Variable, WorkspaceBlock,
 };
 use serde_json::Value as Json;
 
@@ -22,6 +22,9 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
     }
     let label = |at: usize| top.labels.get(at).cloned().unwrap_or_default();
     match top.kind {
+        "terraform" if get(&top.entries, "source").is_some() => facts.units.push(unit(top)),
+        "include" | "dependency" | "dependencies" | "remote_state" | "generate" => facts.units.push(unit(top)),
+        "terragrunt" => old_unit(top, facts),
         "terraform" => settings(top, facts),
         "provider" => facts.providers.push(Provider {
             name: label(0),
@@ -33,6 +36,7 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
         "variable" => facts.variables.push(Variable {
             name: label(0),
             default: get(&top.entries, "default").cloned(),
+            shape: get(&top.entries, "type").filter(|shape| has_options(shape)).cloned(),
             sensitive: is_sensitive(&top.entries),
             references: pick(&top.entries, "validation"),
         }),
@@ -54,6 +58,33 @@ pub(super) fn take(top: Top<'_>, facts: &mut FileFacts) {
             references: references_but(&top.entries, &["to", "from", "provider"]),
         }),
         _ => {}
+    }
+}
+
+fn unit(top: Top<'_>) -> UnitBlock {
+    let label = top.labels.into_iter().next().unwrap_or_default();
+    UnitBlock { kind: top.kind.to_owned(), label, args: top.entries, line: top.line }
+}
+
+fn has_options(shape: &Expr) -> bool {
+    let mut found = false;
+    shape.visit(&mut |part| found |= matches!(part, Expr::Call(call) if call.name == "optional"));
+    found
+}
+
+/// What Terragrunt's object in a var file holds.
+fn old_unit(top: Top<'_>, facts: &mut FileFacts) {
+    for (kind, inner) in top.entries {
+        let Expr::Object(inner) = inner else { continue };
+        let named = |(key, value): (Expr, Expr)| key.as_text().map(|key| (key.to_owned(), value.clone()));
+        let args: Vec<Named> = inner.into_iter().filter_map(named).collect();
+        let is_meant = match kind.as_str() {
+            "terraform" => get(&args, "source").is_some(),
+            kind => matches!(kind, "include" | "dependencies" | "remote_state"),
+        };
+        if is_meant {
+            facts.units.push(UnitBlock { kind, label: String::new(), args, line: top.line });
+        }
     }
 }
 
@@ -140,6 +171,12 @@ fn resource(top: Top<'_>, facts: &mut FileFacts) {
     let kind = match (top.kind, kind.as_str()) {
         ("data", "terraform_remote_state") => ReadKind::RemoteState,
         ("data", "tfe_outputs") => ReadKind::TfeOutputs,
+        ("resource", "tfe_workspace") => {
+            let part = |name| get(&top.entries, name).cloned();
+            let block = WorkspaceBlock { count: part("count"), for_each: part("for_each"), args: top.entries };
+            facts.workspaces.push(block);
+            return;
+        }
         _ => return,
     };
     facts.reads.push(StateRead {

@@ -115,6 +115,42 @@ impl Expr {
         found
     }
 
+    /// The same expression with each of its parts changed, the innermost first.
+    pub fn map(self, change: &mut impl FnMut(Expr) -> Expr) -> Expr {
+        let mut all = |parts: Vec<Expr>| -> Vec<Expr> { parts.into_iter().map(|part| part.map(change)).collect() };
+        let mapped = match self {
+            Expr::Literal(_) | Expr::Name(_) => self,
+            Expr::Template(parts) => Expr::Template(all(parts)),
+            Expr::List(parts) => Expr::List(all(parts)),
+            Expr::Unsupported(parts) => Expr::Unsupported(all(parts)),
+            Expr::Call(call) => Expr::Call(Call { args: all(call.args), ..call }),
+            Expr::Traversal(base, steps) => {
+                let mut step = |step| if let Step::Index(key) = step { Step::Index(key.map(change)) } else { step };
+                let steps = steps.into_iter().map(&mut step).collect();
+                // The name at the head is no expression of its own.
+                let base = if matches!(*base, Expr::Name(_)) { base } else { Box::new(base.map(change)) };
+                Expr::Traversal(base, steps)
+            }
+            Expr::Object(entries) => {
+                let mut entry = |(key, value): (Expr, Expr)| (key.map(change), value.map(change));
+                Expr::Object(entries.into_iter().map(&mut entry).collect())
+            }
+            Expr::If(parts) => Expr::If(Box::new((parts.0.map(change), parts.1.map(change), parts.2.map(change)))),
+            Expr::Binary(operator, sides) => {
+                Expr::Binary(operator, Box::new((sides.0.map(change), sides.1.map(change))))
+            }
+            Expr::Unary(operator, inner) => Expr::Unary(operator, Box::new(inner.map(change))),
+            Expr::For(each) => Expr::For(Box::new(ForExpr {
+                over: each.over.map(change),
+                key: each.key.map(|key| key.map(change)),
+                value: each.value.map(change),
+                when: each.when.map(|when| when.map(change)),
+                ..*each
+            })),
+        };
+        change(mapped)
+    }
+
     /// Calls `see` on every expression; the name at the head of a reference is not seen apart from it.
     pub fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Expr)) {
         see(self);
@@ -183,8 +219,8 @@ pub(super) fn from_hcl(expr: &Expression) -> Expr {
             Expr::Object(object.iter().map(|(key, value)| (object_key(key), from_hcl(value.expr()))).collect())
         }
         Expression::StringTemplate(template) => from_elements(template.iter()),
-        // Indentation and the last line break of a heredoc are not worked out: its text is unknown, its references are not.
-        Expression::HeredocTemplate(heredoc) => Expr::Unsupported(vec![from_template(&heredoc.template)]),
+        // The parser has taken the indentation away and kept the last line break, as the tools do.
+        Expression::HeredocTemplate(heredoc) => from_template(&heredoc.template),
         Expression::Parenthesis(inner) => from_hcl(inner.inner()),
         Expression::Variable(name) => Expr::Name(name.as_str().to_owned()),
         Expression::Conditional(parts) => {

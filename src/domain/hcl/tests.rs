@@ -141,3 +141,16 @@ fn nesting_without_end_is_a_hole_and_no_overflow() {
         assert_eq!(facts.holes.len(), 1, "{open}");
     }
 }
+
+#[test]
+fn of_a_key_that_is_written_twice_the_last_counts() {
+    let text = "locals {\n  a = {\n    k = 1\n    k = 2\n    \"k\" = 3\n    \"k\" = 4\n    \"k\" = 5\n    k = 6\n  }\n}\nresource \"a\" \"b\" {\n  tags = { x = 1, y = 2, x = local.c }\n}\n";
+    let facts = parse("m.tf", text.as_bytes());
+    assert_eq!(facts.holes, []);
+    let Some((_, Expr::Object(entries))) = facts.locals.first() else { panic!("{:?}", facts.locals) };
+    assert_eq!(entries.len(), 6);
+    assert_eq!(entries.last().map(|(key, _)| key.as_text()), Some(Some("k")));
+    assert_eq!((facts.resources.len(), facts.resources[0].references.len()), (1, 1));
+    let many: String = (0..500).map(|_| "k = 1\n").collect();
+    assert_eq!(parse("m.tf", format!("a = {{\n{many}}}\n").as_bytes()).holes.len(), 1);
+}

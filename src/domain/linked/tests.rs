@@ -56,6 +56,34 @@ fn only_references_change_in_native_files() {
     }
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn only_references_change_whatever_stands_around_them(
+        at in proptest::collection::vec((0..NATIVE.len(), 0..AROUND.len(), proptest::bool::ANY), 0..12),
+    ) {
+        let mut case = String::new();
+        for (case_at, around, crlf) in at {
+            let inner = NATIVE[case_at].trim_start_matches('\u{feff}');
+            let block = format!("{}b \"c\" {{\n{inner}}}\n", AROUND[around]);
+            case += &if crlf { block.replace("\r\n", "\n").replace('\n', "\r\n") } else { block };
+        }
+        let text = case.replace(['@', '¤'], REF);
+        let wanted = case.replace('@', "local.tidegate_linked_net").replace('¤', REF);
+        proptest::prop_assert_eq!(native_of(&text).unwrap_or_else(|| text.clone()), wanted);
+    }
+}
+
+/// What stands between blocks and is nobody's business.
+const AROUND: &[&str] = &[
+    "",
+    "\n\n\t# data.terraform_remote_state.net.outputs.id\n",
+    "/* ¤.outputs\n   ¤ */\n",
+    "// é 漢 😀 ${¤}\n",
+    "d {\n  a = <<-E\n    %{ if true }¤%{ endif }\n    E\n}\n",
+    "e { f = \"¤\" }\n",
+];
+
 #[test]
 fn what_cannot_be_read_is_an_error_only_when_it_matters() {
     assert_eq!(native::rewrite("x = { a = 1, a = 2 }\n", &names()), Ok(None));
@@ -165,4 +193,29 @@ fn the_outputs_are_a_file_of_their_own() {
     assert_eq!(name, FILE);
     let wanted = "locals {\n  tidegate_linked_net = {\n    outputs = {\n      \"id\" = jsondecode(timestamp())\n      \"name\" = \"n\"\n      \"pw\" = { \"a\" = \"hunter22\", \"n\" = 4711 }\n    }\n  }\n}\n";
     assert_eq!(String::from_utf8_lossy(bytes), wanted);
+}
+
+/// A case within a block of its own, unless it is one.
+fn framed(case: &str) -> String {
+    if case.starts_with("x =") { format!("locals {{\n{case}}}\n") } else { case.to_owned() }
+}
+
+proptest::proptest! {
+    #[test]
+    fn of_any_file_made_of_these_only_references_change(
+        picks in proptest::collection::vec((0..NATIVE.len(), 0..4_usize), 1..16),
+    ) {
+        let trivia = ["", "\n", "# data.terraform_remote_state.net.outputs\n", "/* ${data.terraform_remote_state.net} */\n"];
+        let cases: Vec<String> = picks
+            .iter()
+            .filter(|(case, _)| !NATIVE[*case].starts_with('\u{feff}'))
+            .map(|(case, before)| format!("{}{}", trivia[*before], framed(NATIVE[*case])))
+            .collect();
+        let case = cases.concat();
+        let text = case.replace(['@', '¤'], REF);
+        let wanted = case.replace('@', "local.tidegate_linked_net").replace('¤', REF);
+        let got = native_of(&text).unwrap_or_else(|| text.clone());
+        proptest::prop_assert_eq!(&got, &wanted);
+        proptest::prop_assert_eq!(native_of(&got), None, "a second time finds nothing");
+    }
 }

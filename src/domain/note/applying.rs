@@ -66,7 +66,7 @@ fn waiting(subject: Subject<'_>, apply: &Apply, digest: &Digest) -> String {
         lines.push(format!("- {} · {}{dies}", root(&run.root), plan_numbers(&planned.plan)));
     }
     let typed: Vec<String> = std::iter::once(format!("approve wave-{} {}", apply.wave, digest.short()))
-        .chain(addresses_dying(subject, apply.wave).into_iter().map(|address| format!("confirm {address}")))
+        .chain(addresses_dying(subject, apply.wave).into_iter().map(|named| format!("confirm {named}")))
         .collect();
     let type_this =
         format!("The note above shows the plans. To approve exactly these, type:\n{}", fence("", &typed.join("\n")));

@@ -8,6 +8,7 @@ use super::unsaved;
 use super::words::{count, ordinal, person, root, verb};
 use crate::domain::job::{Failure, ResourceStage, ResourceState};
 use crate::domain::plan::{Action, Change, Plan};
+use crate::domain::reply::quoted;
 use crate::domain::rollout::{ApplyRun, Blocker, Hold, PlanRun, RootRun};
 
 /// Boxes, roots in a box, and names of a root that are shown before "and N more".
@@ -210,7 +211,7 @@ fn lock(blocker: &Blocker, runs: &[&RootRun]) -> String {
         format!("This pull is {} in line after {}", ordinal(blocker.ahead.len() + 1), list(&ahead, MOST))
     };
     let unlock = if runs.len() <= 3 {
-        let roots: Vec<String> = runs.iter().map(|run| format!(" -d {}", run.root)).collect();
+        let roots: Vec<String> = runs.iter().map(|run| format!(" -d {}", quoted(&run.root))).collect();
         format!("unlock{}", roots.concat())
     } else {
         "unlock".to_owned()

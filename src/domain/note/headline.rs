@@ -36,6 +36,10 @@ pub(super) fn headline(subject: Subject<'_>) -> String {
     if dropped > 0 {
         parts.push(format!("{} dropped", count(dropped, "plan")));
     }
+    let awaiting = runs().filter(|run| matches!(run.plan, PlanRun::AwaitsSource(_))).count();
+    if awaiting > 0 {
+        parts.push(format!("{} {} to be planned", count(awaiting, "root"), verb(awaiting, "waits", "wait")));
+    }
     if parts.is_empty() {
         parts.push("No changes".to_owned());
     }

@@ -6,8 +6,9 @@ use super::words::{count, root, verb};
 use super::{Subject, is_pending};
 use crate::domain::config::{ApprovalSource, LockMode, MergePolicy};
 use crate::domain::estate::Reason;
-use crate::domain::plan::Change;
+use crate::domain::ids::RootKey;
 use crate::domain::pull::PullState;
+use crate::domain::reply::{quoted, quoted_path};
 use crate::domain::rollout::{ApplyRun, Hold, PlanRun, RootRun, WaveState};
 
 /// What comes next, and the table of commands; `None` while nothing can be typed that helps.
@@ -115,10 +116,7 @@ fn commands(subject: Subject<'_>) -> Option<String> {
         rows.extend(approvals(subject));
     }
     let draft = subject.pull.seen.as_ref().is_some_and(|seen| seen.draft);
-    let ready = |state: &WaveState| matches!(state, WaveState::Waiting(Some(_)) | WaveState::Open(_));
-    if !draft && subject.context.waves.iter().any(ready) {
-        rows.push(("apply".to_owned(), apply_does(subject).to_owned()));
-    }
+    rows.extend(apply(subject).filter(|_| !draft));
     rows.extend(plan_again(subject));
     let applied = rollout.runs.values().any(|run| !matches!(run.apply, ApplyRun::None));
     let applying = rollout.runs.values().any(|run| matches!(run.apply, ApplyRun::Running { .. }));
@@ -127,7 +125,7 @@ fn commands(subject: Subject<'_>) -> Option<String> {
         rows.push(("unlock".to_owned(), "free the roots that this pull has locked".to_owned()));
     }
     if let Some(path) = changed_path(subject) {
-        rows.push((format!("explain {path}"), "see why a root is here".to_owned()));
+        rows.push((format!("explain {}", quoted_path(&path)), "see why a root is here".to_owned()));
     }
     if rows.is_empty() {
         return None;
@@ -167,15 +165,38 @@ pub(super) fn dying(subject: Subject<'_>, wave: usize) -> usize {
     addresses_dying(subject, wave).len()
 }
 
-/// The same by name.
+/// The same by name, with the root in front where several roots destroy the same address.
 pub(super) fn addresses_dying(subject: Subject<'_>, wave: usize) -> Vec<String> {
     if !subject.rollout.config.confirm_destructive {
         return Vec::new();
     }
-    let plans = subject.rollout.wave(wave).filter_map(RootRun::planned).map(|planned| &planned.plan);
-    let changes = plans.flat_map(|plan| &plan.changes);
-    let dies = changes.filter(|change| change.action.is_destructive());
-    dies.map(|change: &Change| change.address.clone()).collect()
+    let plans = subject.rollout.wave(wave).filter_map(|run| Some((&run.root, &run.planned()?.plan)));
+    let changes = plans.flat_map(|(root, plan)| plan.changes.iter().map(move |change| (root, change)));
+    let dying: Vec<(&RootKey, &str)> = changes
+        .filter(|(_, change)| change.action.is_destructive())
+        .map(|(root, change)| (root, change.address.as_str()))
+        .collect();
+    let shared = |address: &str| dying.iter().filter(|(_, other)| *other == address).count() > 1;
+    let typed = |(root, address): &(&RootKey, &str)| {
+        if shared(address) { format!("{} {address}", quoted(root)) } else { (*address).to_owned() }
+    };
+    dying.iter().map(typed).collect()
+}
+
+/// The `apply` that would be taken now: a wave that lacks a plan stops at itself.
+fn apply(subject: Subject<'_>) -> Option<(String, String)> {
+    let has_no_plan = |run: &RootRun| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. });
+    let waves = subject.context.waves.len();
+    let broken = (1..=waves).find(|number| subject.rollout.wave(*number).any(has_no_plan));
+    let whole = broken.map_or(waves, |number| number - 1);
+    let ready = |state: &WaveState| matches!(state, WaveState::Waiting(Some(_)) | WaveState::Open(_));
+    if !subject.context.waves.iter().take(whole).any(ready) {
+        return None;
+    }
+    Some(match broken {
+        None => ("apply".to_owned(), apply_does(subject).to_owned()),
+        Some(_) => (format!("apply wave-{whole}"), "apply what comes before the wave that lacks a plan".to_owned()),
+    })
 }
 
 fn apply_does(subject: Subject<'_>) -> &'static str {
@@ -191,7 +212,7 @@ fn plan_again(subject: Subject<'_>) -> Option<(String, String)> {
         return None;
     }
     match (failed.as_slice(), dropped.as_slice()) {
-        ([one], _) | ([], [one]) => Some((format!("plan -d {}", one.root), "plan it again".to_owned())),
+        ([one], _) | ([], [one]) => Some((format!("plan -d {}", quoted(&one.root)), "plan it again".to_owned())),
         ([], []) => runs().all(|run| !run.lacks_plan()).then(|| ("plan".to_owned(), "plan again".to_owned())),
         _ => Some(("plan".to_owned(), format!("plan {} again", count(subject.rollout.runs.len(), "root")))),
     }

@@ -158,7 +158,8 @@ fn of(from: &ResourceReach, reached: &Reached) -> String {
     let address = code(&reached.address);
     let place = if reached.root == from.root { String::new() } else { format!(" in {}", root(&reached.root)) };
     let through = reached.through.as_ref().map(through).unwrap_or_default();
-    format!("{address}{place}{through}")
+    let unplanned = if reached.planned { "" } else { " · not planned in this run" };
+    format!("{address}{place}{through}{unplanned}")
 }
 
 fn through(through: &Through) -> String {

@@ -7,6 +7,7 @@ use super::{Action, Change, OutputChange, Plan, Shown};
 use crate::domain::secret::Secrets;
 
 mod attributes;
+mod prior;
 mod shown;
 
 /// Why a plan's JSON is not taken.
@@ -32,6 +33,11 @@ pub fn parse_knowing(json: &[u8], known: &Secrets) -> Result<Plan, PlanError> {
         change.previous_address = change.previous_address.as_deref().map(|address| secrets.mask(address));
     }
     plan.drift = plan.drift.iter().map(|address| secrets.mask(address)).collect();
+    let masked = plan
+        .dependents
+        .iter()
+        .map(|(used, users)| (secrets.mask(used), users.iter().map(|user| secrets.mask(user)).collect()));
+    plan.dependents = masked.collect();
     Ok(plan)
 }
 
@@ -49,9 +55,11 @@ fn read(json: &[u8], secrets: &Secrets) -> Result<Plan, PlanError> {
     if plan["errored"] == true {
         return Err(PlanError::Errored);
     }
+    let changes = changes(&plan["resource_changes"], secrets)?;
     Ok(Plan {
         tool_version: text(&plan["terraform_version"]).unwrap_or_default(),
-        changes: changes(&plan["resource_changes"], secrets)?,
+        dependents: prior::dependents(&plan, &changes),
+        changes,
         outputs: outputs(&plan["output_changes"], secrets)?,
         drift: drift(&plan["resource_drift"]),
         traces: Vec::new(),

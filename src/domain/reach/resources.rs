@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use super::roots::class_of;
 use super::{Class, Reached, ResourceReach, Through};
-use crate::domain::config::RepoConfig;
-use crate::domain::estate::{Edge, Estate, References, Users};
+use crate::domain::estate::{Edge, Estate, References, RootKind, Users};
 use crate::domain::ids::RootKey;
-use crate::domain::plan::{Action, Change, Plan};
+use crate::domain::plan::{Action, Change, Plan, without_keys};
 
-/// The by-resource list. `plans` are the plans of this run; a root without one is not followed into.
-pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
+/// The by-resource list. `plans` are the plans of this run, `waves` its waves; a root without a plan is followed by its configuration as
+/// far as something that it reads can change, and says that it was not planned.
+pub fn resources(estate: &Estate, waves: &[Vec<RootKey>], plans: &[(RootKey, &Plan)]) -> Vec<ResourceReach> {
     let mut walk =
         Walk { estate, plans: BTreeMap::new(), edges: HashMap::new(), graphs: HashMap::new(), users: HashMap::new() };
     walk.plans.extend(plans.iter().map(|(key, plan)| (key, *plan)));
@@ -21,26 +21,22 @@ pub fn resources(estate: &Estate, plans: &[(RootKey, &Plan)]) -> Vec<ResourceRea
     }
     let mut found = Vec::new();
     for (root, plan) in walk.plans.clone() {
-        let mut of_address: HashMap<String, Vec<Reached>> = HashMap::new();
+        let mut of_address: HashMap<(String, bool), Vec<Reached>> = HashMap::new();
         for (address, action) in changed(plan) {
             let node = without_keys(&address);
-            let reaches = of_address.entry(node.clone()).or_insert_with(|| walk.from(root, &node)).clone();
+            // What a deleted resource carried may be told by the state alone.
+            let prior = plan.dependents.get(&node).filter(|_| action == Action::Delete);
+            let key = (node.clone(), prior.is_some());
+            let reaches = of_address.entry(key).or_insert_with(|| walk.from(root, &node, prior)).clone();
             if !reaches.is_empty() {
                 found.push(ResourceReach { address, root: root.clone(), action, reaches });
             }
         }
     }
-    let wave_of = waves(estate, plans);
+    let wave_of = super::numbers(waves);
     let order = |reach: &ResourceReach| (reach.action.rank(), wave_of.get(&reach.root).copied());
     found.sort_by(|a, b| (order(a), &a.root, &a.address).cmp(&(order(b), &b.root, &b.address)));
     found
-}
-
-/// The layer of each planned root, by reads alone.
-fn waves(estate: &Estate, plans: &[(RootKey, &Plan)]) -> HashMap<RootKey, usize> {
-    let planned: BTreeSet<RootKey> = plans.iter().map(|(key, _)| key.clone()).collect();
-    let layers = estate.layers(&planned, &RepoConfig::default()).unwrap_or_default();
-    layers.into_iter().enumerate().flat_map(|(at, layer)| layer.into_iter().map(move |key| (key, at))).collect()
 }
 
 /// Changed addresses with what happens: without instance keys when all instances share the action.
@@ -60,24 +56,6 @@ fn changed(plan: &Plan) -> Vec<(String, Action)> {
         })
         .collect();
     named.into_iter().collect()
-}
-
-/// The address without `[0]` and `["a.b"]`.
-fn without_keys(address: &str) -> String {
-    let mut plain = String::new();
-    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
-    for letter in address.chars() {
-        match letter {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' if depth > 0 => quoted = !quoted,
-            '[' if !quoted => depth += 1,
-            ']' if !quoted => depth = depth.saturating_sub(1),
-            letter if depth == 0 => plain.push(letter),
-            _ => {}
-        }
-    }
-    plain
 }
 
 struct Walk<'a> {
@@ -103,13 +81,28 @@ impl<'a> Walk<'a> {
         users
     }
 
-    fn from(&mut self, root: &'a RootKey, node: &str) -> Vec<Reached> {
-        let users = self.users(root, node);
+    /// The users of a node, and of what depended on it before.
+    fn users_then_and_now(&mut self, root: &RootKey, node: &str, prior: Option<&BTreeSet<String>>) -> Rc<Users> {
+        let now = self.users(root, node);
+        let Some(prior) = prior else { return now };
+        let mut all = Users::clone(&now);
+        for user in prior {
+            let through = self.users(root, user);
+            all.resources.extend(through.resources.iter().chain([user]).cloned());
+            all.outputs.extend(through.outputs.iter().cloned());
+        }
+        all.resources.remove(node);
+        Rc::new(all)
+    }
+
+    fn from(&mut self, root: &'a RootKey, node: &str, prior: Option<&BTreeSet<String>>) -> Vec<Reached> {
+        let users = self.users_then_and_now(root, node, prior);
         let mut own: Vec<Reached> = Vec::new();
         own.extend(users.resources.iter().cloned().map(|address| Reached {
             root: root.clone(),
             address,
             through: None,
+            planned: true,
         }));
         let mut others: BTreeMap<(RootKey, String), Through> = BTreeMap::new();
         let mut open: Vec<(&RootKey, String)> = users.outputs.iter().cloned().map(|output| (root, output)).collect();
@@ -133,14 +126,21 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        let others =
-            others.into_iter().map(|((root, address), through)| Reached { root, address, through: Some(through) });
+        let others = others.into_iter().map(|((root, address), through)| Reached {
+            planned: self.plans.contains_key(&root),
+            root,
+            address,
+            through: Some(through),
+        });
         own.into_iter().chain(others).collect()
     }
 
-    /// Where an output enters a planned reader: by its name, and with the whole object where that is used.
+    /// Where an output enters a reader: by its name, and with the whole object where that is used. A reader that was not planned since
+    /// what it reads stays as it is has nothing that is reached.
     fn crossings(&self, edge: &Edge, output: &str) -> Vec<(String, Through)> {
-        if !self.plans.contains_key(&edge.reader) {
+        let planned = self.plans.contains_key(&edge.reader);
+        let is_root = |key: &RootKey| self.estate.root(key).is_some_and(|root| root.kind == RootKind::Certain);
+        if !planned && !is_root(&edge.reader) {
             return Vec::new();
         }
         let plan = self.plans.get(&edge.source);
@@ -150,7 +150,8 @@ impl<'a> Walk<'a> {
         let by_name =
             (References::entry(&edge.block, Some(output)), through(Some(output.to_owned()), class(Some(&named))));
         let whole = edge.outputs.is_none().then(|| (References::entry(&edge.block, None), through(None, class(None))));
-        std::iter::once(by_name).chain(whole).collect()
+        let all = std::iter::once(by_name).chain(whole);
+        all.filter(|(_, through)| planned || through.class != Class::Unchanged).collect()
     }
 }
 

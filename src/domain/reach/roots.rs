@@ -8,19 +8,21 @@ use crate::domain::estate::{Edge, Estate, RootKind, order};
 use crate::domain::ids::RootKey;
 use crate::domain::plan::Plan;
 
-/// The roots downstream of those whose plan changes something. `plans` are the plans of this run.
-pub fn blast(estate: &Estate, config: &RepoConfig, plans: &[(RootKey, &Plan)]) -> Vec<Downstream> {
+/// The roots downstream of those whose plan changes something. `plans` are the plans of this run, `waves` its waves: a root has one
+/// number wherever it is named.
+pub fn blast(
+    estate: &Estate,
+    config: &RepoConfig,
+    waves: &[Vec<RootKey>],
+    plans: &[(RootKey, &Plan)],
+) -> Vec<Downstream> {
     let plans: HashMap<&RootKey, &Plan> = plans.iter().map(|(key, plan)| (key, *plan)).collect();
     let changed: BTreeSet<&RootKey> =
         plans.iter().filter(|(_, plan)| plan.changes_something()).map(|(key, _)| *key).collect();
     let graph = Graph::new(estate, config);
     let depths = graph.depths(&changed);
     let classes = graph.classes(&depths, &plans, &changed);
-    let all: BTreeSet<RootKey> = depths.keys().map(|key| (*key).clone()).collect();
-    // A cycle made by `waves.after` is refused elsewhere; here it only loses its order.
-    let layers = estate.layers(&all, config).unwrap_or_else(|_| vec![all.iter().cloned().collect()]);
-    let wave_of: HashMap<&RootKey, usize> =
-        layers.iter().enumerate().flat_map(|(at, layer)| layer.iter().map(move |key| (key, at + 1))).collect();
+    let wave_of = super::numbers(waves);
     let mut found: Vec<Downstream> = depths
         .iter()
         .filter(|(key, _)| !changed.contains(*key))
@@ -29,7 +31,8 @@ pub fn blast(estate: &Estate, config: &RepoConfig, plans: &[(RootKey, &Plan)]) -
             let by_order = reads.is_empty();
             Downstream {
                 root: (*key).clone(),
-                wave: wave_of.get(*key).copied().unwrap_or(1),
+                // Who is in no wave of this run comes after all of them.
+                wave: wave_of.get(*key).copied().unwrap_or(waves.len() + 1),
                 depth: *depth,
                 reads: if by_order { graph.before(key, &graph.after, &depths) } else { reads },
                 by_order,

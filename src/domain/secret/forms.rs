@@ -8,6 +8,15 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 /// A shorter piece of base64 would match by chance.
 const SHORTEST_PIECE: usize = 5;
 
+/// Base64 of more letters than this is broken into lines somewhere: `openssl` breaks after 64, `base64` after 76.
+const LONGEST_LINE: usize = 60;
+
+/// So many letters of a line are known to be of a secret, wherever the lines are broken.
+const WINDOW: usize = 16;
+
+/// A window starts at each so-manieth letter: a line with 23 letters of a secret holds a whole one.
+const STEP: usize = 8;
+
 /// Every form of a value, the value itself among them.
 pub(super) fn of(value: &str) -> Vec<String> {
     // JSON within JSON is escaped twice.
@@ -15,6 +24,8 @@ pub(super) fn of(value: &str) -> Vec<String> {
     // Terraform writes its JSON with HTML's characters escaped, and its strings with templates escaped.
     forms.push(json(value).replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"));
     forms.push(json(value).replace("${", "$${").replace("%{", "%%{"));
+    forms.push(hex::encode(value));
+    forms.push(hex::encode_upper(value));
     let percent = percent(value);
     forms.push(with_small_digits(&percent));
     forms.push(percent);
@@ -26,6 +37,27 @@ pub(super) fn of(value: &str) -> Vec<String> {
         forms.extend((0..3).filter_map(|offset| piece(&engine, value.as_bytes(), offset)));
     }
     forms
+}
+
+/// Pieces of a long value's base64 that stand whole in each line of it, wherever the lines are broken. What stands around one
+/// in its line is base64 as well.
+pub(super) fn windows(value: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for engine in [STANDARD, URL_SAFE] {
+        for certain in (0..3).filter_map(|offset| piece(&engine, value.as_bytes(), offset)) {
+            if certain.len() > LONGEST_LINE {
+                let all = certain.as_bytes().windows(WINDOW);
+                let last = all.clone().next_back();
+                found.extend(all.step_by(STEP).chain(last).map(|window| String::from_utf8_lossy(window).into_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the byte may stand in base64 of either alphabet.
+pub(super) fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte)
 }
 
 fn json(value: &str) -> String {

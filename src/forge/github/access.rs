@@ -14,9 +14,10 @@ use url::Url;
 
 use super::paging;
 use super::refusal::date;
-use super::request::{Ask, Whose, repo_path, send};
+use super::request::{Answer, Ask, Whose, repo_path, send};
 use super::wire;
 use super::{GitHubAuth, SetupError};
+use crate::domain::secret::{MASK, shapeless};
 use crate::ports::forge::ForgeError;
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -89,6 +90,14 @@ impl Session {
             .app_from_rsa_pem(AppId(id), pem.expose_secret())
             .map_err(|error| SetupError::Key(error.to_string()))?;
         Ok(Self { crab: builder.build().map_err(|error| client_error(&error))?, minted: None })
+    }
+
+    /// The answer without our token, should a refusal repeat it.
+    pub fn without_token(&self, mut answer: Answer) -> Answer {
+        if let (Some(minted), false) = (&self.minted, answer.status.is_success()) {
+            answer.body = answer.body.replace(minted.token.expose_secret(), MASK);
+        }
+        answer
     }
 
     /// The client.
@@ -257,7 +266,7 @@ fn account_of(name: &str) -> String {
 }
 
 pub(super) fn api_root(text: &str) -> Result<Url, SetupError> {
-    let bad = |why: &str| SetupError::Url { url: text.to_owned(), why: why.to_owned() };
+    let bad = |why: &str| SetupError::Url { url: shapeless(text), why: why.to_owned() };
     let root = Url::parse(text.trim_end_matches('/')).map_err(|error| bad(&error.to_string()))?;
     if !matches!(root.scheme(), "http" | "https") || !root.has_host() {
         return Err(bad("it is no http or https URL"));

@@ -5,6 +5,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
 use super::request::{Answer, Ask};
+use crate::domain::secret::shapeless;
 use crate::ports::forge::ForgeError;
 
 /// GitHub asks for at least a minute when it limits without saying how long.
@@ -89,7 +90,8 @@ fn message(body: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_MESSAGE).collect()
+    // Before it is cut: a forge, or a proxy on the way, may repeat what it was sent.
+    shapeless(text).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_MESSAGE).collect()
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Answer {
     /// Reads the body.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ForgeError> {
         serde_json::from_str(&self.body)
-            .map_err(|error| ForgeError::Unavailable(format!("an answer could not be read: {error}")))
+            .map_err(|error| ForgeError::Unavailable(format!("an answer could not be read: {}", place(&error))))
     }
 
     /// Reads the body of something that was just made.
@@ -118,6 +118,16 @@ async fn exchange(crab: &Octocrab, ask: &Ask) -> Result<Answer, octocrab::Error>
     let response = crab.execute(request).await?;
     let (status, headers) = (response.status(), response.headers().clone());
     Ok(Answer { status, headers, body: crab.body_to_string(response).await? })
+}
+
+/// Where an answer cannot be read. Of the reader's own words only those that quote nothing of it: it may hold a token.
+pub(super) fn place(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let quotes_nothing = ["missing field", "EOF", "expected", "trailing"].iter().any(|start| said.starts_with(start));
+    if quotes_nothing {
+        return said;
+    }
+    format!("a value of another type at line {} column {}", error.line(), error.column())
 }
 
 /// The innermost cause: octocrab's own words hide it, and append a backtrace.

@@ -1,5 +1,5 @@
-//! The store on disk: `HOST/NAMESPACE/TYPE/VERSION/PLATFORM/SUM/{package,sums}`. A package gets there whole, by one rename, and
-//! is never written to again. It fetches nothing itself.
+//! The store on disk: `HOST/NAMESPACE/TYPE/VERSION/PLATFORM/SUM/{package,accepted}`. A package gets there whole, by one rename, and
+//! is never written to again; beside it stands for which sums of a lock file the tool accepted it. It fetches nothing itself.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions, TryLockError};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::packages::{Locked, folder_of, sum};
+use crate::domain::packages::{Locked, folder_of, sum, sum_of};
 
 /// All packages of one provider, version and platform.
 #[derive(Clone)]
@@ -43,15 +43,15 @@ impl Shelf {
         Self { folder: store.join(&locked.source).join(&locked.version).join(platform()) }
     }
 
-    /// The package that a lock file accepts: it names the sum of the content, or one that the registry gave with it.
+    /// The package that a lock file accepts: it names the sum of the content, or the tool accepted the archive for just its sums.
+    /// That the registry signed one of them is too little: it may be another platform's.
     pub(super) fn find(&self, locked: &Locked) -> Option<Package> {
         let entries = std::fs::read_dir(&self.folder).ok()?;
         entries.flatten().find_map(|entry| {
-            let sums = std::fs::read_to_string(entry.path().join("sums")).ok()?;
-            let name = entry.file_name().into_string().ok()?;
-            let sum = sums.lines().find(|sum| folder_of(sum).as_deref() == Some(&name))?.to_owned();
-            let accepted = sums.lines().any(|sum| locked.sums.contains(sum));
-            accepted.then(|| Package { locked: locked.clone(), sum, place: entry.path().join("package") })
+            let sum = sum_of(entry.file_name().to_str()?)?;
+            let accepted = locked.sums.contains(&sum) || accepted(&entry.path(), locked).is_file();
+            let place = entry.path().join("package");
+            (accepted && place.is_dir()).then(|| Package { locked: locked.clone(), sum, place })
         })
     }
 
@@ -68,26 +68,33 @@ impl Shelf {
         }
     }
 
-    /// Takes in what the tool fetched from the registry, with the sums that it wrote down for it.
-    pub(super) fn take(&self, fetched: &Path, sums: &BTreeSet<String>) -> io::Result<()> {
+    /// Takes in what the tool fetched from the registry and accepted for this lock file, with the sums that it wrote down for it.
+    pub(super) fn take(&self, fetched: &Path, locked: &Locked, said: &BTreeSet<String>) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let new = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder)?;
         copied(fetched, &new.path().join("package"))?;
         // Of the copy, which is what everybody gets.
         let found = content(&new.path().join("package"))?;
-        let Some(name) = folder_of(&found).filter(|_| sums.contains(&found)) else {
+        let Some(name) = folder_of(&found).filter(|_| said.contains(&found)) else {
             return Err(io::Error::other("what was fetched is not what the tool wrote down"));
         };
-        let lines: Vec<&str> = sums.iter().map(String::as_str).collect();
-        std::fs::write(new.path().join("sums"), lines.join("\n"))?;
+        std::fs::create_dir(new.path().join(ACCEPTED))?;
         std::fs::set_permissions(new.path(), Permissions::from_mode(0o755))?;
-        let new = new.keep();
-        std::fs::rename(&new, self.folder.join(name)).or_else(|error| {
+        let (new, place) = (new.keep(), self.folder.join(name));
+        std::fs::rename(&new, &place).or_else(|error| {
             discard(&new);
             let there = matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists);
             if there { Ok(()) } else { Err(error) }
-        })
+        })?;
+        File::create(accepted(&place, locked)).map(drop)
     }
+}
+
+/// The folder of what stands for the sums of lock files.
+const ACCEPTED: &str = "accepted";
+
+fn accepted(place: &Path, locked: &Locked) -> PathBuf {
+    place.join(ACCEPTED).join(locked.fingerprint())
 }
 
 impl Package {
@@ -197,16 +204,23 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_given_only_to_whom_knows_its_sum() {
+    fn a_package_is_given_only_to_whom_knows_it() {
         let dir = tempfile::tempdir().unwrap();
         let (package, sum) = fetched(dir.path(), "one");
         let shelf = Shelf::of(dir.path(), &locked(&[]));
-        let sums = [sum.clone(), "zh:11".to_owned()].into();
-        shelf.take(&package, &sums).unwrap();
-        shelf.take(&package, &sums).unwrap();
-        for (names, given) in
-            [(vec![sum.as_str()], true), (vec!["zh:11"], true), (vec!["zh:12"], false), (vec![], false)]
-        {
+        for sums in [["zh:11", "zh:12"], ["zh:11", "zh:12"], ["zh:11", "zh:13"]] {
+            shelf.take(&package, &locked(&sums), &[sum.clone()].into()).unwrap();
+        }
+        for (names, given) in [
+            (vec![sum.as_str()], true),
+            (vec![sum.as_str(), "zh:99"], true),
+            (vec!["zh:12", "zh:11"], true),
+            (vec!["zh:11", "zh:13"], true),
+            // Signed with the rest it may be, but perhaps not the archive of this platform.
+            (vec!["zh:11"], false),
+            (vec!["zh:11", "zh:14"], false),
+            (vec![], false),
+        ] {
             let found = shelf.find(&locked(&names));
             assert_eq!(found.as_ref().map(|package| package.sum == sum), given.then_some(true), "{names:?}");
         }
@@ -220,12 +234,12 @@ mod tests {
         let (one, sum) = fetched(dir.path(), "one");
         let (two, _) = fetched(dir.path(), "two");
         let shelf = Shelf::of(dir.path(), &locked(&[]));
-        assert!(shelf.take(&two, &[sum.clone()].into()).is_err());
+        assert!(shelf.take(&two, &locked(&["zh:11"]), &[sum.clone()].into()).is_err());
         std::os::unix::fs::symlink("/etc", two.join("link")).unwrap();
-        assert!(shelf.take(&two, &[sum.clone()].into()).is_err());
-        assert!(shelf.find(&locked(&[&sum])).is_none());
+        assert!(shelf.take(&two, &locked(&["zh:11"]), &[content(&one).unwrap()].into()).is_err());
+        assert!(shelf.find(&locked(&["zh:11"])).is_none());
 
-        shelf.take(&one, &[sum.clone()].into()).unwrap();
+        shelf.take(&one, &locked(&["zh:11"]), &[sum.clone()].into()).unwrap();
         let package = shelf.find(&locked(&[&sum])).expect("kept");
         package.check();
         assert!(shelf.find(&locked(&[&sum])).is_some());

@@ -50,6 +50,20 @@ const CASES: &[Case] = &[
         )],
     ),
     failing(
+        "remote",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"@X@\"\n}\nresource \"terraform_data\" \"a\" {\n  provisioner \"remote-exec\" {\n    inline = [\"echo ${nonsensitive(var.s)}\"]\n    connection {\n      host = \"127.0.0.1\"\n      port = 1\n      user = \"u-${nonsensitive(var.s)}\"\n      password = var.s\n      timeout = \"1s\"\n    }\n  }\n}\n",
+        )],
+    ),
+    failing(
+        "filecontent",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"@X@\"\n}\nresource \"terraform_data\" \"a\" {\n  provisioner \"file\" {\n    content = nonsensitive(var.s)\n    destination = \"/tmp/${nonsensitive(var.s)}\"\n    connection {\n      host = \"${nonsensitive(var.s)}.invalid\"\n      password = var.s\n      timeout = \"1s\"\n    }\n  }\n}\n",
+        )],
+    ),
+    failing(
         "postcondition",
         &[(
             "main.tf",

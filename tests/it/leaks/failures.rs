@@ -115,6 +115,20 @@ const CASES: &[Case] = &[
         )],
     ),
     failing(
+        "wrapped",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"/nowhere/a quite long phrase of many words that the tool breaks @X@ somewhere between two of its many words\"\n}\nmodule \"m\" { source = \"/nowhere/a quite long phrase of many words that the tool breaks @X@ somewhere between two of its many words\" }\n",
+        )],
+    ),
+    failing(
+        "keyfile",
+        &[(
+            "main.tf",
+            "output \"o\" { value = file(\"-----BEGIN RSA PRIVATE KEY-----\\nMII@X@\\n-----END RSA PRIVATE KEY-----\") }\n",
+        )],
+    ),
+    failing(
         "secondline",
         &[(
             "main.tf",

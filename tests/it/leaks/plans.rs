@@ -120,6 +120,34 @@ const PLACES: &[Case] = &[
         )],
     ),
     plain(
+        "foreachmap",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = { one = \"@X@\", two = \"x@X@\" }\n}\nresource \"terraform_data\" \"a\" {\n  for_each = nonsensitive(var.s)\n  input = each.value\n}\noutput \"all\" {\n  value = { for key, one in terraform_data.a : key => one.output }\n}\n",
+        )],
+    ),
+    plain(
+        "description",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  description = \"such as @X@\"\n  sensitive = true\n  default = \"@X@\"\n}\nresource \"terraform_data\" \"a\" { input = var.s }\noutput \"o\" {\n  description = \"is @X@\"\n  value = nonsensitive(\"o-${var.s}\")\n}\n",
+        )],
+    ),
+    plain(
+        "connection",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"@X@\"\n}\nresource \"terraform_data\" \"a\" {\n  input = var.s\n  connection {\n    host = \"127.0.0.1\"\n    password = var.s\n  }\n}\n",
+        )],
+    ),
+    plain(
+        "unmarkedheader",
+        &[(
+            "main.tf",
+            "resource \"terraform_data\" \"a\" { input = \"curl -H 'Authorization: Bearer @X@' https://h.internal\" }\n",
+        )],
+    ),
+    plain(
         "import",
         &[(
             "main.tf",
@@ -158,6 +186,34 @@ const ENCODINGS: &[Case] = &[
     plain("trailingnewline", &[("main.tf", lost!("\"@X@\\n\"", "trimspace(var.s)"))]),
     plain("quotes", &[("main.tf", lost!("\"a\\\"@X@\\\\b\"", "\"is ${var.s}\""))]),
     plain("unicode", &[("main.tf", lost!("\"ä@X@→\\u2028é\"", "{ v = \"is ${var.s}\", j = jsonencode([var.s]) }"))]),
+    plain(
+        "hex",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"@X@\"\n}\nresource \"terraform_data\" \"a\" {\n  provisioner \"local-exec\" { command = \"printf %s '${nonsensitive(var.s)}' | od -An -tx1 | tr -d ' \\n'; printf 'k=%s' '${nonsensitive(var.s)}' | od -An -tx1 | tr -d ' \\n' | tr a-f A-F\" }\n}\n",
+        )],
+    ),
+    plain(
+        "encodedlines",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"0123456789abcdefghijklmnopqrstuvwxyz-@X@-ABCDEFGHIJKLMNOPQRSTUVWXYZ-9876543210-@X@-zyxwvutsrqponmlkjihgfedcba\"\n}\nresource \"terraform_data\" \"a\" {\n  provisioner \"local-exec\" { command = \"echo '${nonsensitive(var.s)}' | base64; echo 'PW=${nonsensitive(var.s)}' | base64 -w 64; echo '{\\\"a\\\": \\\"${nonsensitive(var.s)}\\\"}' | base64\" }\n}\n",
+        )],
+    ),
+    plain(
+        "urlsafe",
+        &[(
+            "main.tf",
+            lost!("\"@X@?>~\"", "replace(replace(base64encode(\"x:${var.s}\"), \"/\", \"_\"), \"+\", \"-\")"),
+        )],
+    ),
+    plain(
+        "shared",
+        &[(
+            "main.tf",
+            "variable \"s\" {\n  sensitive = true\n  default = \"app:@X@\"\n}\nvariable \"t\" {\n  sensitive = true\n  default = \"@X@two\"\n}\nresource \"terraform_data\" \"a\" { input = nonsensitive(\"app:${var.t}\") }\n",
+        )],
+    ),
     plain("html", &[("main.tf", lost!("\"<@X@>&'\"", "{ v = var.s, j = jsonencode({ p = var.s }) }"))]),
     plain("template", &[("main.tf", lost!("\"a$${@X@}b%%{c\"", "\"is ${var.s}\""))]),
     plain("base64", &[("main.tf", lost!("\"@X@\"", "base64encode(var.s)"))]),

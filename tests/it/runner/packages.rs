@@ -106,6 +106,17 @@ async fn what_no_lock_file_vouches_for_is_fetched_by_the_tool() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_package_is_no_other_platforms() {
+    let machine = Machine::new().await;
+    assert!(from_store(&machine.plan(&[&machine.registry.archive()]).await));
+    // The registry signed this one as well, but as another platform's archive.
+    let kept = machine.plan(&[&machine.registry.other_archive()]).await;
+    assert!(!initialised(&kept) && !from_store(&kept), "{:?}", kept.result);
+    let Some(JobResult::Failed { failure, .. }) = &kept.result else { panic!("{:?}", kept.result) };
+    assert!(failure.detail.contains("checksums"), "{failure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_package_is_thrown_out_and_hurts_nobody() {
     let machine = Machine::new().await;
     let archive = machine.registry.archive();

@@ -248,3 +248,29 @@ async fn label_title_and_assignee_plan_nothing_again() {
     ctx.settle().await;
     assert_eq!(ctx.jobs(pull).await, 1);
 }
+
+/// Two hooks and a forge that sends again: one comment under one id and under five, all at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_comment_delivered_ten_times_at_once_runs_once() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    ctx.comment(pull, LIN, "approve").await;
+    let mut body = ctx.delivered("issue_comment", "created");
+    ctx.sandbox.hooks().drop_next(1);
+    let id = ctx.sandbox.comment(REPO, pull, MIRA, "apply").expect("a comment");
+    body["comment"]["id"] = json!(id);
+    body["comment"]["body"] = json!("apply");
+    body["comment"]["user"]["login"] = json!(MIRA);
+    let send = |delivery: String| {
+        let (ctx, body) = (&ctx, &body);
+        async move { ctx.webhook("issue_comment", &delivery, body).await }
+    };
+    let same = (0..5).map(|_| "same".to_owned());
+    let all = futures::future::join_all(same.chain((0..5).map(|index| format!("other-{index}"))).map(send)).await;
+    assert!(all.iter().all(|status| (200..300).contains(status)), "{all:?}");
+    ctx.settle().await;
+    assert_eq!((ctx.uses(pull).await, ctx.replies(pull).len()), (1, 1), "{:?}", ctx.replies(pull));
+    assert_eq!(ctx.serial("solo"), 2);
+}

@@ -179,3 +179,23 @@ async fn a_root_renamed_by_case_alone_keeps_its_state_and_its_lock() {
     ctx.settle().await;
     assert_eq!(ctx.plan_check(other), format!("queued: solo waits for #{pull}"));
 }
+
+/// `git mv` of a root whose backend names its state outright: it plans nothing, and the state is what is locked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_root_that_is_only_renamed_changes_nothing_and_another_meets_its_lock() {
+    let mut files = ESTATE.to_vec();
+    files.push((".tidegate.yaml", "locks: plan\n"));
+    let ctx = Ctx::with(&files).await;
+    ctx.applied_before(&["solo"]).await;
+    let pull = ctx.open("renamed", &[("solo/main.tf", None), ("solo2/main.tf", Some(SOLO))]);
+    ctx.settle().await;
+    assert_eq!(ctx.plan_check(pull), "success: 1 root planned: no resource changes", "{:?}", ctx.note(pull));
+    assert!(!ctx.note(pull).unwrap_or_default().contains("is removed"), "{:?}", ctx.note(pull));
+    // Renamed and changed, it holds the state under which others still know it.
+    ctx.push("renamed", &[("solo2/main.tf", Some(&solo("2")))]);
+    ctx.settle().await;
+    assert_eq!(ctx.locks().await, [format!("solo2 #{pull}")]);
+    let other = ctx.open("other", &[("solo/more.tf", Some("resource \"terraform_data\" \"b\" {}\n"))]);
+    ctx.settle().await;
+    assert_eq!(ctx.plan_check(other), format!("queued: solo waits for #{pull}"));
+}

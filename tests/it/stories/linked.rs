@@ -286,3 +286,47 @@ async fn a_sensitive_output_is_shown_nowhere() {
     let said = format!("{:?} {:?}", ctx.note(pull), ctx.replies(pull));
     assert!(!said.contains("-secret"), "{said}");
 }
+
+/// A source with an output of each kind of value, all of which follow `word`.
+fn every_type(word: &str) -> String {
+    format!(
+        r#"terraform {{
+  backend "local" {{ path = "$S/net.tfstate" }}
+}}
+output "text" {{ value = "{word} \"q\" \\ $${{x}} %%{{y}} é\n" }}
+output "number" {{ value = length("{word}") + 0.1 }}
+output "large" {{ value = 12345678901234567890 + length("{word}") }}
+output "flag" {{ value = "{word}" == "three" }}
+output "list" {{ value = tolist(["{word}", ""]) }}
+output "empty" {{ value = tolist("{word}" == "three" ? [] : ["x"]) }}
+output "set" {{ value = toset(["b", "{word}"]) }}
+output "map" {{ value = tomap({{ "k-1" = "{word}", "a.b" = "x" }}) }}
+output "tuple" {{ value = [1, "{word}", true, null] }}
+output "object" {{ value = {{ name = "{word}", none = null, deep = [{{ zone = "{word}-a" }}] }} }}
+"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_of_any_type_gives_the_plan_that_is_made_after_the_apply() {
+    let outputs = ["text", "number", "large", "flag", "list", "empty", "set", "map", "tuple", "object"];
+    let each: Vec<String> = outputs
+        .iter()
+        .map(|name| {
+            format!(
+                "resource \"terraform_data\" \"{name}\" {{ input = data.terraform_remote_state.net.outputs.{name} }}\n"
+            )
+        })
+        .collect();
+    let (before, app) = (every_type("seven"), reader("app", "net", &each.concat()));
+    let ctx = Ctx::with(&[("net/main.tf", &before), ("app/main.tf", &app)]).await;
+    ctx.applied_before(&["net", "app"]).await;
+    let pull = ctx.open("it", &[("net/main.tf", Some(&every_type("three")))]);
+    ctx.settle().await;
+    let note = ctx.note(pull).expect("a note");
+    assert!(row(&note, "app").contains("8 update"), "`number` and `large` have the same length: {note}");
+    assert!(!note.contains("planned again"), "{note}");
+    approve_and_apply(&ctx, pull).await;
+    assert_eq!(ctx.apply_check(pull), "success: 2 roots applied", "the digest is the same: {:?}", ctx.replies(pull));
+    assert_eq!(ctx.uses(pull).await, 2);
+}

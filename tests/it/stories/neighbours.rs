@@ -146,7 +146,7 @@ async fn after_the_merge_the_note_says_whose_it_was() {
     let ctx = Ctx::with(ESTATE).await;
     ctx.applied_before(&["solo"]).await;
     let first = ctx.open("first", &[("solo/main.tf", Some(&solo("2")))]);
-    let both = format!("{}resource \"terraform_data\" \"b\" {{ input = \"b\" }}\n", SOLO);
+    let both = format!("{SOLO}resource \"terraform_data\" \"b\" {{ input = \"b\" }}\n");
     let second = ctx.open("second", &[("solo/main.tf", Some(&both))]);
     ctx.settle().await;
     ctx.comment(first, LIN, "approve").await;

@@ -131,6 +131,10 @@ async fn a_wrong_configuration_is_said_with_every_problem() {
     let note = ctx.note(pull).expect("a note");
     assert!(note.contains("`.tidegate.yaml` has 2 errors"), "{note}");
     assert!(note.contains("line 1") && note.contains("gate") && note.contains("line 2"), "{note}");
+    // What mends it comes with the base, and nobody has to type anything.
+    ctx.push("main", &[(".tidegate.yaml", Some("gate: never\n"))]);
+    ctx.settle().await;
+    assert_eq!(ctx.plan_check(pull), "success: 1 root planned: 1 create", "{:?}", ctx.note(pull));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,3 +46,26 @@ async fn a_report_says_what_the_note_says() {
     let value = report(&ctx, pull).await;
     assert_eq!(value["waves"][0]["state"], "applied", "{value:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_names_what_could_not_be_read_and_who_reads_from_outside() {
+    let ctx = Ctx::with(ESTATE).await;
+    ctx.applied_before(&["net"]).await;
+    std::fs::copy(ctx.states().join("net.tfstate"), ctx.states().join("far.tfstate")).expect("a state");
+    let read = "data \"terraform_remote_state\" \"far\" {\n  backend = \"local\"\n  config  = { path = \"$S/far.tfstate\" }\n}\n";
+    let broken = "terraform {\n  backend \"local\" { path = \"$S/odd.tfstate\" }\n}\nresource \"terraform_data\" {\n";
+    let files = [("odd/main.tf", Some(broken)), ("solo/far.tf", Some(read))];
+    let pull = ctx.open("one", &files);
+    ctx.settle().await;
+    let value = report(&ctx, pull).await;
+    let holes = value["holes"].as_array().expect("holes");
+    assert!(holes.iter().any(|hole| hole["path"] == "odd/main.tf"), "{value:#}");
+    assert!(ctx.note(pull).expect("a note").contains("`odd/main.tf"), "the note says the same");
+    let solo = value["roots"].as_array().unwrap().iter().find(|root| root["dir"] == "solo").expect("solo");
+    assert_eq!(
+        solo["external"][0]["state"].as_str().map(|state| state.ends_with("/far.tfstate")),
+        Some(true),
+        "{solo:#}"
+    );
+    assert_eq!(value["neighbours"], serde_json::json!([]));
+}

@@ -55,7 +55,7 @@ async fn a_state_that_its_backend_does_not_take_is_kept_and_stops_everybody_unti
     let other = ctx.open("other", &[("net/main.tf", Some(&root(&backend, &TWO.replace("one", "two"))))]);
     ctx.settle().await;
     assert!(ctx.note(other).expect("a note").starts_with("### 2 create"), "{:?}", ctx.note(other));
-    backend.refuse_writes(true);
+    backend.refuse_writes();
     ctx.comment(pull, MIRA, "apply").await;
 
     let reply = ctx.last_reply(pull);
@@ -103,7 +103,7 @@ async fn a_state_that_its_backend_does_not_take_is_kept_and_stops_everybody_unti
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
     assert_eq!(said, "tidegate: not there: a job of this id\n");
 
-    backend.refuse_writes(false);
+    backend.take_writes();
     push(&ctx, &main, &state.stdout);
     assert!(backend.state("net").contains("\"one\""), "{}", backend.state("net"));
     for (by, text, answer) in [
@@ -135,7 +135,7 @@ async fn a_state_that_nobody_could_take_is_not_lost_with_the_server() {
     ctx.sandbox.comment(crate::ctx::REPO, pull, MIRA, "apply").expect("a comment");
     let begun = ctx.states().join("begun");
     ctx.until("the apply", |_| begun.exists().then_some(())).await;
-    backend.refuse_writes(true);
+    backend.refuse_writes();
     ctx.kill();
     std::fs::write(ctx.states().join("allow"), "").expect("a file");
     ctx.start().await;

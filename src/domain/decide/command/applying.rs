@@ -5,11 +5,12 @@ use super::{Answer, is_before};
 use crate::domain::command::{ApplyTarget, Command};
 use crate::domain::config::Requirement;
 use crate::domain::decide::Turn;
+use crate::domain::decide::apply::{has_work, in_scope};
 use crate::domain::event::Comment;
 use crate::domain::ids::StateKey;
 use crate::domain::pull::{Pull, PullState, Seen};
 use crate::domain::reply;
-use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, Scope, Stage};
+use crate::domain::rollout::{ApplyRun, ApplyStage, PlanRun, Rollout, RootRun, Scope, Stage};
 
 impl Turn<'_> {
     pub(super) fn apply(&mut self, target: &ApplyTarget, comment: &Comment) -> Answer {
@@ -85,17 +86,18 @@ impl Turn<'_> {
             ApplyTarget::Wave(wave) => return Err(reply::no_such_wave(*wave, rollout.waves.len())),
             ApplyTarget::Roots(roots) => Scope::Roots(self.select(roots, None)?),
         };
-        // A wave with a plan that failed or was dropped is incomplete: only named roots beside it can go.
+        // A wave with a plan that failed or was dropped has no digest: nothing of it can go.
+        let meant = in_scope(rollout, &scope);
         let incomplete =
-            rollout.runs.values().find(|run| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. }));
-        match (incomplete, &scope) {
-            (Some(run), Scope::Roots(roots)) if roots.contains(&run.root) => Err(reply::no_plan(&run.root)),
-            (Some(run), Scope::All) => Err(reply::no_plan(&run.root)),
-            (Some(run), Scope::UpTo(wave)) if rollout.wave_of(&run.root).is_some_and(|own| own <= *wave) => {
-                Err(reply::no_plan(&run.root))
+            rollout.runs.values().filter(|run| matches!(run.plan, PlanRun::Failed { .. } | PlanRun::Dropped { .. }));
+        for run in incomplete {
+            let beside = rollout.wave_of(&run.root).into_iter().flat_map(|wave| rollout.wave(wave));
+            let holds = |other: &RootRun| meant.contains(&other.root) && has_work(rollout, other);
+            if meant.contains(&run.root) || beside.into_iter().any(holds) {
+                return Err(reply::no_plan(&run.root));
             }
-            _ => Ok(scope),
         }
+        Ok(scope)
     }
 }
 

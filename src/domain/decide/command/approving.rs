@@ -3,11 +3,12 @@
 
 use super::{Answer, is_before};
 use crate::domain::approval::{Approval, Confirmed, Permission, Source};
+use crate::domain::config::ApprovalSource;
 use crate::domain::decide::Turn;
 use crate::domain::decide::gates::{destroyed, shown};
 use crate::domain::event::Comment;
-use crate::domain::gate::{Bar, bars};
-use crate::domain::ids::{Digest, Login, RootKey, Timestamp};
+use crate::domain::gate::{Bar, bars, unconfirmed};
+use crate::domain::ids::{Digest, Login, Timestamp};
 use crate::domain::reply;
 use crate::domain::rollout::Rollout;
 
@@ -28,12 +29,14 @@ impl Turn<'_> {
         }
         for (wave, _) in &waves {
             let rules = self.rules(&rollout, *wave);
+            if rules.source == ApprovalSource::Sealed {
+                return Answer::Refused(reply::sealed(*wave));
+            }
             if let Some(bar) = bars(&rules, &comment.by, permission) {
                 return Answer::Refused(barred(bar, &comment.by, rules.named.as_deref()));
             }
             let dying = destroyed(&rollout, *wave);
-            let missing: Vec<(RootKey, String)> =
-                dying.iter().filter(|(root, address)| !is_confirmed(words.confirm, root, address)).cloned().collect();
+            let missing = unconfirmed(&dying, words.confirm.iter());
             if rules.confirm_destructive && !missing.is_empty() {
                 return Answer::Refused(reply::unconfirmed(*wave, &missing, &dying));
             }
@@ -97,10 +100,6 @@ fn chosen_waves(rollout: &Rollout, words: &ApproveWords<'_>) -> Result<Vec<(usiz
         }
     }
     if shown.is_empty() { Err(reply::nothing_to_approve()) } else { Ok(shown) }
-}
-
-fn is_confirmed(confirm: &[Confirmed], root: &RootKey, address: &str) -> bool {
-    confirm.iter().any(|named| named.address == address && named.root.as_ref().is_none_or(|own| own == root))
 }
 
 fn barred(bar: Bar, by: &Login, named: Option<&[Login]>) -> String {

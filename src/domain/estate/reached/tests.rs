@@ -129,6 +129,44 @@ fn after_orders_plain_roots_and_canaries_go_first() {
 }
 
 #[test]
+fn canaries_are_layered_in_themselves_with_what_they_read() {
+    let (_, estate) = tree(&[
+        ("app/m.tf", format!("{}{}", s3("app"), read("db"))),
+        ("db/m.tf", format!("{}{}", s3("db"), read("net"))),
+        ("net/m.tf", s3("net")),
+        ("solo/m.tf", s3("solo")),
+        ("web/m.tf", format!("{}{}", s3("web"), read("net"))),
+    ]);
+    let all = ["net/m.tf", "solo/m.tf"];
+    for (canary, expected) in [
+        (&[][..], vec![vec!["net", "solo"], vec!["db", "web"], vec!["app"]]),
+        (&["solo"], vec![vec!["solo"], vec!["net"], vec!["db", "web"], vec!["app"]]),
+        (&["db"], vec![vec!["net"], vec!["db"], vec!["app", "solo", "web"]]),
+        (&["net", "db", "app"], vec![vec!["net"], vec!["db"], vec!["app"], vec!["solo", "web"]]),
+        (&["nowhere"], vec![vec!["net", "solo"], vec!["db", "web"], vec!["app"]]),
+    ] {
+        assert_eq!(waves(&estate, &all, &ordered(&[], canary)), expected, "{canary:?}");
+    }
+}
+
+#[test]
+fn a_name_in_waves_that_is_no_root_is_found_with_the_one_it_means() {
+    let (_, estate) = tree(&[("app/m.tf", s3("a")), ("database/m.tf", s3("d"))]);
+    let config = ordered(&[("app", &["databse"]), ("elsewhere/x", &["database", "app"])], &["app", "ap"]);
+    let found: Vec<(&str, String, Option<String>)> =
+        estate.strangers(&config).into_iter().map(|found| (found.setting, found.name, found.near)).collect();
+    assert_eq!(
+        found,
+        [
+            ("waves.after", "databse".to_owned(), Some("database".to_owned())),
+            ("waves.after", "elsewhere/x".to_owned(), None),
+            ("waves.canary", "ap".to_owned(), Some("app".to_owned())),
+        ]
+    );
+    assert!(estate.strangers(&ordered(&[("app", &["database"])], &["app:default"])).is_empty());
+}
+
+#[test]
 fn a_group_that_reads_each_other_is_one_wave_unless_after_breaks_it() {
     let (_, estate) = tree(&[
         ("a/m.tf", format!("{}{}", s3("a"), read("b"))),

@@ -45,10 +45,55 @@ fn folder_names_prove_nothing_except_examples_of_modules_and_fixtures() {
 
 #[test]
 fn placeholders_are_listed_and_not_planned() {
-    for key in ["envs/$app/x", "UPDATE_ME", "<team>/x"] {
+    for key in ["envs/$app/x", "UPDATE_ME", "<team>/x", "{{ team }}/x"] {
         let found = check(&[("templates/main.tf", &s3(key))], NONE, NONE);
         assert_eq!(found.roots.len(), 1);
         assert!(found.holes.iter().any(|hole| hole.what.contains("placeholder")));
+    }
+}
+
+#[test]
+fn a_placeholder_hides_only_itself() {
+    let root = |prefix: &str, rest: &str| {
+        format!(
+            "terraform {{\n  backend \"gcs\" {{\n    bucket = \"UPDATE_ME\"\n    prefix = \"{prefix}\"\n  }}\n}}\n{rest}"
+        )
+    };
+    let read = "variable \"bucket\" {}\ndata \"terraform_remote_state\" \"boot\" {\n  backend = \"gcs\"\n  config = {\n    bucket = var.bucket\n    prefix = \"states/boot\"\n  }\n}\n";
+    let (boot, org) = (root("states/boot", ""), root("states/org", read));
+    let found = check(&[("0-boot/b.tf", &boot), ("1-org/b.tf", &org)], NONE, &["1-org -> 0-boot?"]);
+    assert_eq!(found.roots.len(), 2);
+    assert_eq!(found.holes.iter().filter(|hole| hole.what.contains("`UPDATE_ME`")).count(), 2);
+}
+
+#[test]
+fn a_read_beside_a_directory_without_a_backend_is_probably_of_it() {
+    let net = "provider \"p\" {\n  a = 1\n}\n";
+    let app = format!(
+        "{}data \"terraform_remote_state\" \"n\" {{\n  backend = \"local\"\n  config = {{ path = \"../net/terraform.tfstate\" }}\n}}\n",
+        s3("app")
+    );
+    check(&[("app/m.tf", &app), ("net/m.tf", net)], &["app"], &["app -> net?"]);
+}
+
+#[test]
+fn optional_attributes_have_their_defaults() {
+    let app = |given: &str| {
+        let kind = "map(object({\n    key = optional(string, \"a/net\")\n    more = optional(object({ x = optional(string, \"b\") }), {})\n  }))";
+        let variable = format!("variable \"nets\" {{\n  type = {kind}\n  default = {given}\n}}\n");
+        let read = read("net").replace(
+            "config = { bucket = \"b\", key = \"net\" }",
+            "for_each = var.nets\n  config = { bucket = each.value.more.x, key = try(each.value.key, \"b/net\") }",
+        );
+        format!("{}{variable}{read}", s3("app"))
+    };
+    let (a, b) = (s3("a/net"), s3("b/net"));
+    for (given, wanted) in [
+        ("{ one = {} }", vec!["app -> a"]),
+        ("{ one = { key = null }, two = { key = \"b/net\", more = { x = \"b\" } } }", vec!["app -> a", "app -> b"]),
+        ("{ one = { more = { x = \"c\" } } }", vec![]),
+    ] {
+        check(&[("a/m.tf", &a), ("app/m.tf", &app(given)), ("b/m.tf", &b)], &["a", "app", "b"], &wanted);
     }
 }
 
@@ -377,4 +422,183 @@ fn an_unknown_owner_is_no_owner_and_calls_that_lead_nowhere_are_said() {
     );
     let found = check(&[("app/m.tf", &app), ("vpc/m.tf", tags)], &["app", "vpc"], NONE);
     assert_eq!(found.holes.len(), 2, "{:?}", found.holes);
+}
+
+#[test]
+fn what_is_written_in_other_ways_is_evaluated_too() {
+    let net = s3("live/dev/net.tfstate");
+    for key in [
+        "${replace(\"live_dev\", \"_\", \"/\")}/net.tfstate",
+        "${replace(\"live--dev\", \"/-+/\", \"/\")}/net.tfstate",
+        "${regex(\"^[a-z]+\", \"live-x\")}/dev/net.tfstate",
+        "live/${regex(\"^(?P<a>\\\\w+)-(?P<env>\\\\w+)$\", \"net-dev\").env}/net.tfstate",
+        "live/${regex(\"-(\\\\w+)$\", \"net-dev\")[0]}/net.tfstate",
+        "live/${split(\"-\", \"net-dev\")[1]}/net.tfstate",
+        "live/${substr(\"develop\", 0, 3)}/net.tfstate",
+        "live/${element(reverse(split(\"/\", path.cwd)), 0) == \"app\" ? \"x\" : \"y\"}/../net.tfstate",
+        "live/${substr(\"dev\", 0, -1)}/${basename(\"a/net.tfstate\")}",
+        "${dirname(\"live/dev/x\")}/net.tfstate",
+        "live/${one([\"dev\"])}/net.tfstate",
+        "live/${join(\"\", [{ n = \"dev\" }][*].n)}/net.tfstate",
+        "live/${compact([\"\", \"dev\"])[0]}/net.tfstate",
+        "live/${zipmap([\"a\"], [\"dev\"])[\"a\"]}/net.tfstate",
+        "live/${[\"x\", \"dev\"][2 - 1]}/net.tfstate",
+        "live/${can(tostring(\"a\")) ? \"dev\" : \"x\"}/net.tfstate",
+        "live/${lower(title(\"DEV\"))}/net.tfstate",
+        "live/${trimspace(\" dev \")}/net.tfstate",
+        "live/${startswith(\"devel\", \"dev\") ? \"dev\" : \"x\"}/net.tfstate",
+        "${format(\"live/%s/%s\", \"dev\", \"net.tfstate\")}",
+        "live/${basename(abspath(path.root)) == \"app\" ? \"dev\" : \"x\"}/net.tfstate",
+    ] {
+        let app = format!("{}{}", s3("app"), read(key));
+        let (_, found) = estate(&[("app/m.tf", &app), ("net/m.tf", &net)], &RepoConfig::default());
+        let wanted: &[&str] = if key.contains("reverse") { &[] } else { &["app -> net"] };
+        assert_eq!(edges(&found), wanted, "{key}: {:?} {:?}", found.holes, found.external);
+    }
+}
+
+#[test]
+fn keys_in_quotes_as_terraform_0_11_had_them() {
+    let old = "data \"terraform_remote_state\" \"net\" {\n  backend = \"s3\"\n  config {\n    \"bucket\" = \"b\"\n    \"key\" = \"net\"\n  }\n}\nresource \"x\" \"y\" {\n  tags {\n    \"kubernetes.io/x\" = \"1\"\n    \"Name\" = \"${data.terraform_remote_state.net.id}\"\n  }\n}\n";
+    let found = check(
+        &[("app/m.tf", &format!("{}{old}", s3("app"))), ("net/m.tf", &s3("net"))],
+        &["app", "net"],
+        &["app -> net"],
+    );
+    assert!(found.holes.is_empty(), "{:?}", found.holes);
+}
+
+#[test]
+fn a_link_may_lead_to_a_file_with_another_ending() {
+    let shared = s3("${terraform.workspace}/x");
+    let files = [
+        ("shared/backend.tf.shared", shared.as_str()),
+        ("live/x/backend.tf", "->../../shared/backend.tf.shared"),
+        ("live/x/main.tf", "resource \"terraform_data\" \"a\" {}\n"),
+    ];
+    let found = check(&files, &["live/x"], NONE);
+    assert_eq!(found.roots[0].state.as_str(), "s3:b/default/x");
+    assert_eq!(waves(&found, &["shared/backend.tf.shared"], &RepoConfig::default()), [["live/x"]]);
+}
+
+#[test]
+fn a_folder_to_link_from_that_cannot_run_by_itself_is_no_root() {
+    let main = "terraform {\n  backend \"s3\" {}\n}\nvariable \"env\" {}\nresource \"a\" \"b\" {}\n";
+    let mut files = vec![("common/main.tf", main)];
+    for dir in ["envs/dev", "envs/prod"] {
+        files
+            .push((if dir == "envs/dev" { "envs/dev/main.tf" } else { "envs/prod/main.tf" }, "->../../common/main.tf"));
+    }
+    files.push(("envs/dev/terraform.tfvars", "env = \"dev\"\n"));
+    check(&files, &["envs/dev", "envs/prod"], NONE);
+    // With values of its own it is one environment more.
+    files.push(("common/terraform.tfvars", "env = \"lab\"\n"));
+    check(&files, &["common", "envs/dev", "envs/prod"], NONE);
+}
+
+#[test]
+fn places_of_old_and_of_other_makers_backends() {
+    let backend = |kind: &str, args: &str| format!("terraform {{\n  backend \"{kind}\" {{\n{args}  }}\n}}\n");
+    let reads = |kind: &str, args: &str| {
+        format!(
+            "{}data \"terraform_remote_state\" \"n\" {{\n  backend = \"{kind}\"\n  config = {{\n{args}  }}\n}}\n",
+            s3("app")
+        )
+    };
+    for (kind, owner, reader) in [
+        ("gcs", "    bucket = \"b\"\n    path = \"n/x.tfstate\"\n", "    bucket = \"b\"\n    path = \"n/x.tfstate\"\n"),
+        ("swift", "    path = \"n\"\n", "    container = \"n\"\n"),
+        ("artifactory", "    repo = \"r\"\n    subpath = \"n\"\n", "    repo = \"r\"\n    subpath = \"n\"\n"),
+        ("etcdv3", "    prefix = \"n/\"\n", "    prefix = \"n/\"\n"),
+        ("manta", "    path = \"n\"\n", "    path = \"n\"\n"),
+        (
+            "s3",
+            "    bucket = \"b\"\n    key = \"n\"\n    endpoint = \"https://s\"\n",
+            "    bucket = \"b\"\n    key = \"n\"\n    endpoints = { s3 = \"https://s\" }\n",
+        ),
+        ("atlas", "    name = \"o/n\"\n", "    name = \"o/n\"\n"),
+    ] {
+        let (app, net) = (reads(kind, reader), backend(kind, owner));
+        check(&[("app/m.tf", &app), ("net/m.tf", &net)], &["app", "net"], &["app -> net"]);
+    }
+}
+
+#[test]
+fn a_state_that_a_wrapper_names_is_hinted_at_and_can_be_set() {
+    let component = "provider \"aws\" {\n  region = var.region\n}\n";
+    let reader = format!("{}variable \"p\" {{}}\n{}", s3("app"), read("${format(\"%s/eu/api.tfstate\", var.p)}"));
+    let files =
+        [("app/m.tf", reader.as_str()), ("components/api/main.tf", component), ("components/db/main.tf", component)];
+    let found = check(&files, &["app"], NONE);
+    assert!(found.holes.iter().any(|hole| hole.what.contains("looks like `components/api`")), "{:?}", found.holes);
+    let mut config = RepoConfig::default();
+    let said = RootSettings { state: Some("s3:*/{name}.tfstate".to_owned()), ..RootSettings::default() };
+    config.matches.push(("components/*".to_owned(), said));
+    let (_, found) = estate(&files, &config);
+    assert_eq!(edges(&found), Vec::<String>::new(), "a star is one segment");
+    config.matches[0].1.state = Some("s3:*/eu/{name}.tfstate".to_owned());
+    let (_, found) = estate(&files, &config);
+    assert_eq!(edges(&found), ["app -> components/api?"]);
+    assert_eq!(certain(&found), ["app"], "it orders, and plans nothing by itself");
+}
+
+#[test]
+fn workspaces_made_by_code_own_by_their_directory() {
+    let tags =
+        "terraform {\n  cloud {\n    organization = \"o\"\n    workspaces {\n      tags = [\"vpc\"]\n    }\n  }\n}\n";
+    let app = format!(
+        "{}variable \"env\" {{\n  default = \"int\"\n}}\ndata \"tfe_outputs\" \"v\" {{\n  organization = \"o\"\n  workspace = \"vpc-${{var.env}}\"\n}}\n",
+        s3("a")
+    );
+    let module = format!(
+        "{}module \"vpc\" {{\n  source = \"o/workspacer/tfe\"\n  workspace_name = \"vpc-int\"\n  working_directory = \"/deploy/vpc/\"\n}}\n",
+        s3("tfc")
+    );
+    let resource = format!(
+        "{}resource \"tfe_workspace\" \"w\" {{\n  for_each = toset([\"int\", \"live\"])\n  name = \"vpc-${{each.key}}\"\n  working_directory = \"deploy/vpc\"\n}}\n",
+        s3("tfc")
+    );
+    for makes in [module, resource] {
+        let files = [("app/m.tf", app.as_str()), ("deploy/vpc/m.tf", tags), ("tfc/m.tf", &makes)];
+        check(&files, &["app", "deploy/vpc", "tfc"], &["app -> deploy/vpc?"]);
+    }
+}
+
+#[test]
+fn a_convention_is_said_once() {
+    let empty = "terraform {\n  backend \"s3\" {}\n}\n";
+    let found = check(
+        &[
+            ("a/m.tf", empty),
+            ("a/dev.s3.tfbackend", "key = \"dev/a\"\n"),
+            ("a/prod.s3.tfbackend", "key = \"prod/a\"\n"),
+            ("b/m.tf", empty),
+            ("b/dev.s3.tfbackend", "key = \"dev/b\"\n"),
+        ],
+        &["a", "b"],
+        NONE,
+    );
+    let said: Vec<(&str, usize)> = found.conventions.iter().map(|said| (said.pattern.as_str(), said.roots)).collect();
+    assert_eq!(said, [("*.s3.tfbackend", 2)]);
+}
+
+#[test]
+fn a_heredoc_is_text() {
+    let app = format!("{}locals {{\n  a = <<-EOT\n    net\n  EOT\n}}\n{}", s3("app"), read("${trimspace(local.a)}"));
+    check(&[("app/m.tf", &app), ("net/m.tf", &s3("net"))], &["app", "net"], &["app -> net"]);
+}
+
+#[test]
+fn a_source_in_a_variable_is_followed_for_reach_and_references() {
+    let app = format!(
+        "{}variable \"v\" {{\n  default = \"../m\"\n}}\nmodule \"m\" {{\n  source = var.v\n  in = terraform_data.a.id\n}}\nresource \"terraform_data\" \"a\" {{}}\n",
+        s3("app")
+    );
+    let module =
+        "variable \"in\" {}\nresource \"terraform_data\" \"b\" {\n  input = var.in\n}\nprovider \"p\" {\n  x = 1\n}\n";
+    let found = check(&[("app/m.tofu", &app), ("m/main.tf", module)], &["app"], NONE);
+    assert_eq!(found.roots.len(), 1, "a called module is not probably a root");
+    assert_eq!(waves(&found, &["m/main.tf"], &RepoConfig::default()), [["app"]]);
+    let uses = found.references(&RootKey::new("app")).dependencies();
+    assert!(uses["module.m.terraform_data.b"].contains("terraform_data.a"), "{uses:?}");
 }

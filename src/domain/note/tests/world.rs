@@ -202,6 +202,7 @@ impl World {
                 root: own.clone(),
                 class,
             }),
+            planned: true,
         };
         let resources = &mut self.reach().resources;
         if let Some(known) = resources.iter_mut().find(|known| known.address == from.1) {

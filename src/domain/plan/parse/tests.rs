@@ -224,3 +224,28 @@ fn addresses_show_no_secret_that_is_known() {
     let clear = parse(json.to_string().as_bytes()).expect("a plan");
     assert_eq!(clear.changes[0].address, "a.b[\"secret-key-1\"]");
 }
+
+#[test]
+fn who_depends_on_what_dies_is_read_from_the_state_before() {
+    let json = serde_json::json!({
+        "format_version": "1.2",
+        "resource_changes": [
+            { "address": "module.m[\"k\"].a.gone[0]", "type": "a", "change": { "actions": ["delete"] } },
+            { "address": "a.replaced", "type": "a", "change": { "actions": ["delete", "create"] } },
+            { "address": "a.old", "type": "a", "deposed": "00000001", "change": { "actions": ["delete"] } },
+        ],
+        "prior_state": { "values": { "root_module": {
+            "resources": [
+                { "address": "a.user[\"x\"]", "mode": "managed", "depends_on": ["module.m.a.gone", "a.replaced", "a.old"] },
+                { "address": "data.a.reader", "mode": "data", "depends_on": ["module.m.a.gone"] },
+            ],
+            "child_modules": [{ "resources": [
+                { "address": "module.m[\"k\"].a.gone[0]", "mode": "managed", "depends_on": ["module.m.a.gone"] },
+                { "address": "module.m[\"k\"].a.user", "mode": "managed", "depends_on": ["module.m.a.gone"] },
+            ] }],
+        } } },
+    });
+    let plan = parse(json.to_string().as_bytes()).expect("a plan");
+    let users = ["a.user".to_owned(), "module.m.a.user".to_owned()];
+    assert_eq!(plan.dependents, [("module.m.a.gone".to_owned(), users.into())].into());
+}

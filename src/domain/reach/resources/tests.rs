@@ -2,12 +2,17 @@
 
 use super::super::roots::tests::plan;
 use super::*;
+use crate::domain::config::RepoConfig;
 use crate::domain::estate::fixture::{estate, read, s3};
 
 fn lines(found: &[ResourceReach]) -> Vec<String> {
     let through = |reached: &Reached| match &reached.through {
         Some(through) => {
-            format!(" in {} through {:?} of {} {:?}", reached.root, through.output, through.root, through.class)
+            let planned = if reached.planned { "" } else { ", not planned" };
+            format!(
+                " in {} through {:?} of {} {:?}{planned}",
+                reached.root, through.output, through.root, through.class
+            )
         }
         None => String::new(),
     };
@@ -25,7 +30,8 @@ fn list(files: &[(&str, String)], plans: &[(&str, Plan)]) -> Vec<String> {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let (_, estate) = estate(&files, &RepoConfig::default());
     let plans: Vec<(RootKey, &Plan)> = plans.iter().map(|(key, plan)| (RootKey::new(*key), plan)).collect();
-    lines(&resources(&estate, &plans))
+    let waves = estate.layers(&plans.iter().map(|(key, _)| key.clone()).collect(), &RepoConfig::default());
+    lines(&resources(&estate, &waves.expect("no cycle"), &plans))
 }
 
 const QUEUE: &str = r#"
@@ -74,7 +80,12 @@ fn a_change_crosses_only_by_the_outputs_that_it_reaches() {
         "  aws_lambda_function.worker in worker through Some(\"jobs_arn\") of queue MayChange",
     ];
     assert_eq!(list(&files, &[("queue", queue.clone()), ("worker", plan(&[], &[]))]), wanted);
-    assert_eq!(list(&files, &[("queue", queue)]), wanted[..2]);
+    let unplanned: Vec<String> = list(&files, &[("queue", queue)]);
+    assert_eq!(unplanned[..2], wanted[..2]);
+    let said: Vec<String> = wanted[2..].iter().map(|line| format!("{line}, not planned")).collect();
+    assert_eq!(unplanned[2..], said, "a root that was not planned is followed by its configuration");
+    let same = plan(&[("aws_sqs_queue.jobs", Action::Update)], &[]);
+    assert_eq!(list(&files, &[("queue", same)]), wanted[..2], "but not where what it reads stays as it is");
 }
 
 #[test]
@@ -165,4 +176,23 @@ fn deletes_come_first_then_earlier_waves() {
     assert_eq!(heads(&[("a", update()), ("b", update())]), ["a.x in b (update)", "a.x in a (update)"]);
     let delete = plan(&[("a.x", Action::Delete)], &[]);
     assert_eq!(heads(&[("a", delete), ("b", update())]), ["a.x in a (delete)", "a.x in b (update)"]);
+}
+
+#[test]
+fn what_depended_on_a_deleted_resource_is_told_by_the_state_before() {
+    let body = "resource \"a\" \"kept\" {}\nresource \"a\" \"user\" {\n  v = a.kept.id\n}\noutput \"o\" {\n  value = a.user.id\n}\n";
+    let reader = "resource \"a\" \"far\" {\n  v = data.terraform_remote_state.net.outputs.o\n}\n";
+    let files = [("b/m.tf", format!("{}{body}", s3("b"))), ("c/m.tf", format!("{}{}{reader}", s3("c"), read("b")))];
+    let mut deleted = plan(&[("a.gone[0]", Action::Delete), ("a.old", Action::Update)], &[("o", true)]);
+    for used in ["a.gone", "a.old"] {
+        deleted.dependents.insert(used.to_owned(), ["a.kept".to_owned(), "module.m.a.gone_too".to_owned()].into());
+    }
+    let wanted = [
+        "a.gone in b (delete)",
+        "  a.kept",
+        "  a.user",
+        "  module.m.a.gone_too",
+        "  a.far in c through Some(\"o\") of b MayChange",
+    ];
+    assert_eq!(list(&files, &[("b", deleted), ("c", plan(&[], &[]))]), wanted, "and only for what is deleted");
 }

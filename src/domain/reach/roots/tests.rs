@@ -54,7 +54,8 @@ fn the_radius_has_wave_depth_reads_and_class() {
     let (_, estate) = estate(&files, &config);
     let net = plan(&[("a.b", Action::Update)], &[("id", false)]);
     let none = plan(&[], &[]);
-    let found = blast(&estate, &config, &[(RootKey::new("net"), &net), (RootKey::new("same"), &none)]);
+    let waves = estate.reached(&["net/m.tf".to_owned()], &config).expect("no cycle").waves;
+    let found = blast(&estate, &config, &waves, &[(RootKey::new("net"), &net), (RootKey::new("same"), &none)]);
     let got: Vec<(String, usize, usize, bool, bool, Class)> =
         found.iter().map(|d| (d.root.to_string(), d.wave, d.depth, d.by_order, d.planned, d.class)).collect();
     assert_eq!(
@@ -70,7 +71,24 @@ fn the_radius_has_wave_depth_reads_and_class() {
     assert_eq!(found[4].reads, [RootKey::new("app")]);
     assert_eq!(found[0].reads, [RootKey::new("net")]);
     let unknown = plan(&[], &[("id", true)]);
-    let found = blast(&estate, &config, &[(RootKey::new("net"), &unknown)]);
+    let found = blast(&estate, &config, &waves, &[(RootKey::new("net"), &unknown)]);
     assert_eq!(found.iter().find(|d| d.root.dir() == "app").unwrap().class, Class::MayChange);
-    assert!(blast(&estate, &config, &[(RootKey::new("net"), &none)]).is_empty());
+    assert!(blast(&estate, &config, &waves, &[(RootKey::new("net"), &none)]).is_empty());
+}
+
+#[test]
+fn a_root_has_the_number_of_its_wave_in_the_run() {
+    let files =
+        [("net/m.tf", s3("net")), ("mid/m.tf", uses("mid", "net", ".id")), ("app/m.tf", uses("app", "mid", ".o"))];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let config = RepoConfig::default();
+    let (_, estate) = estate(&files, &config);
+    let waves = estate.reached(&["net/m.tf".to_owned()], &config).expect("no cycle").waves;
+    // Of three waves the first changes nothing: its reader is still in the second.
+    let (none, update) = (plan(&[], &[]), plan(&[("a.b", Action::Update)], &[("o", false)]));
+    let found = blast(&estate, &config, &waves, &[(RootKey::new("net"), &none), (RootKey::new("mid"), &update)]);
+    assert_eq!(
+        found.iter().map(|down| (down.root.to_string(), down.wave)).collect::<Vec<_>>(),
+        [("app".to_owned(), 3)]
+    );
 }

@@ -162,10 +162,9 @@ stories! {
                 open_solo(ctx);
                 push_solo(ctx, "3");
             }),
-            rests(|ctx| {
-                push_solo(ctx, "4");
-                ctx.sandbox.close(REPO, 1, MIRA).expect("closed");
-            }),
+            // At once with the close it would be chance whether this head is ever looked at.
+            rests(|ctx| push_solo(ctx, "4")),
+            rests(|ctx| ctx.sandbox.close(REPO, 1, MIRA).expect("closed")),
         ],
         ..SOLO
     };
