@@ -6,7 +6,6 @@ use std::path::Path;
 use tidegate::domain::ids::RootKey;
 use tidegate::domain::job::{JobResult, JobSpec, Phase, ResourceStage, StateLeft, StateLock, VERSION};
 
-mod ephemeral;
 mod executor;
 mod packages;
 mod registry;
