@@ -65,8 +65,12 @@ proptest::proptest! {
         let mut case = String::new();
         for (case_at, around, crlf) in at {
             let inner = NATIVE[case_at].trim_start_matches('\u{feff}');
-            let block = format!("{}b \"c\" {{\n{inner}}}\n", AROUND[around]);
-            case += &if crlf { block.replace("\r\n", "\n").replace('\n', "\r\n") } else { block };
+            // What `depends_on` means rests on its place, so a case that is a block stays one.
+            let inner = if inner.starts_with("x = ") { format!("b \"c\" {{\n{inner}}}\n") } else { inner.to_owned() };
+            let crlf = crlf && !inner.contains("<<");
+            let inner = if crlf { inner.replace("\r\n", "\n").replace('\n', "\r\n") } else { inner };
+            case += AROUND[around];
+            case += &inner;
         }
         let text = case.replace(['@', '¤'], REF);
         let wanted = case.replace('@', "local.tidegate_linked_net").replace('¤', REF);
