@@ -95,7 +95,7 @@ fn every_problem_is_said_at_once_and_with_its_place() {
         (
             LEAST,
             vec![("TIDEGATE_GITHUB_TOKEN_FILE", "nowhere")],
-            vec!["TIDEGATE_GITHUB_TOKEN_FILE: `nowhere` cannot be read"],
+            vec!["TIDEGATE_GITHUB_TOKEN_FILE: The file that it names cannot be read"],
         ),
         (LEAST, vec![("TIDEGATE_GITHUB_TOKEN_FILE", "secret"), ("TIDEGATE_GITHUB_TOKEN", "t")], vec!["keep one"]),
         (

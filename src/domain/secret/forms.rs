@@ -26,9 +26,12 @@ pub(super) fn of(value: &str) -> Vec<String> {
     forms.push(json(value).replace("${", "$${").replace("%{", "%%{"));
     forms.push(hex::encode(value));
     forms.push(hex::encode_upper(value));
-    let percent = percent(value);
-    forms.push(with_small_digits(&percent));
-    forms.push(percent);
+    // Within a path the letters of a path stay.
+    for plain in ["-._~", "-._~$&+,/:;=@"] {
+        let percent = percent(value, plain);
+        forms.push(with_small_digits(&percent));
+        forms.push(percent);
+    }
     forms.push(url::form_urlencoded::byte_serialize(value.as_bytes()).collect());
     for engine in [STANDARD, URL_SAFE] {
         let whole = engine.encode(value);
@@ -65,10 +68,10 @@ fn json(value: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn percent(value: &str) -> String {
+fn percent(value: &str, plain: &str) -> String {
     let mut encoded = String::new();
     for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || plain.as_bytes().contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.

@@ -27,7 +27,7 @@ async fn listening() -> (String, Raw) {
     (url, raw)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_form_carries_the_same_and_both_signatures_hold() {
     let stage = Stage::new().await;
     let (url, raw) = listening().await;
@@ -63,7 +63,7 @@ async fn a_form_carries_the_same_and_both_signatures_hold() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn lost_doubled_turned_around_and_sent_again() {
     let stage = Stage::new().await;
     let (number, _) = stage.open();
@@ -85,7 +85,7 @@ async fn lost_doubled_turned_around_and_sent_again() {
     assert_ne!(guid(known), guid(known + 1));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_says_less_than_the_api_and_the_bot_hears_itself() {
     let stage = Stage::new().await;
     let (number, _) = stage.open();

@@ -84,7 +84,7 @@ const MERGED: &str = r#"
 5 merged | mira | GET $repo/pulls/1 | | 200 | /mergeable = null; /mergeable_state = "unknown"; /state = "closed"; /merged_by/login = "mira"
 "#;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn pulls_and_merges() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();
@@ -132,7 +132,7 @@ const OWNER: &str = r#"
 26 an owner is told | lin | GET $repo/branches/gone/protection | | 404 | /message = "Branch not found"
 "#;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_and_what_is_said() {
     let stage = Stage::new().await;
     let (_, head) = stage.open();
@@ -163,7 +163,7 @@ const TALK: &str = r##"
 4 labels in an object | mira | POST $repo/issues/1/labels | {"labels": ["y"]} | 200 | /1/name = "y"
 "##;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn comments_reactions_and_links() {
     let stage = Stage::new().await;
     stage.open();
@@ -174,7 +174,7 @@ async fn comments_reactions_and_links() {
     ask.all(TALK).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn pages_tags_and_limits() {
     let stage = Stage::new().await;
     let (number, _) = stage.open();
@@ -201,10 +201,11 @@ async fn pages_tags_and_limits() {
         }
         assert!(!query.contains("direction") || link.contains("direction=asc"), "16 {link}");
     }
-    let first = ask("").await.unwrap();
     let header = |answer: &reqwest::Response, name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+    // The page on which the next comment will stand.
+    let url = format!("{}/repos/{REPO}/issues/{number}/comments?per_page=100&page=2", stage.sandbox.url());
+    let first = ask("?per_page=100&page=2").await.unwrap();
     let (tag, used) = (header(&first, "etag"), header(&first, "x-ratelimit-used"));
-    let url = format!("{}/repos/{REPO}/issues/{number}/comments", stage.sandbox.url());
     let again = stage.http.get(&url).bearer_auth(&mira).header("if-none-match", &tag).send().await.unwrap();
     assert_eq!(again.status(), 304, "34");
     assert_eq!(header(&again, "x-ratelimit-used"), used, "35 what is known costs nothing");
@@ -234,7 +235,7 @@ const FORK: &str = r#"
 29 files | mira | GET $repo/pulls/1/files?per_page=300 | | 200 | /0/filename = "network/main.tf"; /0/status = "modified"; /0/changes = 2
 "#;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn forks_heads_and_refs() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();
@@ -263,7 +264,7 @@ async fn forks_heads_and_refs() {
     ask.all("27 no branch, no pull | mira | GET $repo/pulls/1 | | 200 | /state = \"closed\"; /merged = false").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_may_be_merged_has_its_word() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();

@@ -35,7 +35,7 @@ query PullRequestByNumber($owner: String!, $repo: String!, $pr_number: Int!) {
   }
 }"#;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pull_is_viewed_as_gh_views_it() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();
@@ -81,7 +81,7 @@ async fn a_pull_is_viewed_as_gh_views_it() {
     assert_eq!(rest["data"]["node"]["comments"]["nodes"], json!([{"body": "two"}]));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_answered_is_refused_as_github_refuses() {
     let stage = Stage::new().await;
     stage.open();
@@ -146,7 +146,7 @@ async fn what_cannot_be_answered_is_refused_as_github_refuses() {
     assert_eq!(ask(&stage, &app, "{ viewer { login } }", json!({})).await["data"]["viewer"]["login"], "tidegate[bot]");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn mutations_do_what_rest_does() {
     let stage = Stage::new().await;
     stage.sandbox.commit(REPO, "two", &[("x", Some("y\n"))], "Two", "mira").unwrap();
@@ -209,7 +209,7 @@ async fn mutations_do_what_rest_does() {
 }
 
 /// What a client asks that gates on teams and on what a blocked pull still lacks.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn teams_rules_and_dismissals_are_told() {
     let stage = Stage::new().await;
     let (number, head) = stage.open();

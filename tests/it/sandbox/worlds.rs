@@ -9,7 +9,7 @@ use tidegate::sandbox::MergeMethod;
 
 use super::{REPO, Stage, contract};
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn each_way_to_merge_makes_its_own_commits() {
     let stage = Stage::new().await;
     for (name, method) in [("a", MergeMethod::Merge), ("b", MergeMethod::Squash), ("c", MergeMethod::Rebase)] {
@@ -49,7 +49,7 @@ async fn each_way_to_merge_makes_its_own_commits() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_old_name_leads_to_the_new_one() {
     let stage = Stage::new().await;
     let (number, _) = stage.open();
@@ -80,7 +80,7 @@ async fn an_old_name_leads_to_the_new_one() {
     assert_eq!(stage.events().await[0].1["repository"]["full_name"], "acme/platform");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn git_objects_are_shown() {
     let stage = Stage::new().await;
     let (_, head) = stage.open();
@@ -107,7 +107,7 @@ async fn git_objects_are_shown() {
     assert_eq!(stage.raw("PATCH", &back, &mira, &forced).await.0, 422);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_app_finds_its_installation_by_account() {
     let stage = Stage::new().await;
     let token = jwt(&stage);

@@ -272,5 +272,6 @@ async fn one_comment_delivered_ten_times_at_once_runs_once() {
     assert!(all.iter().all(|status| (200..300).contains(status)), "{all:?}");
     ctx.settle().await;
     assert_eq!((ctx.uses(pull).await, ctx.replies(pull).len()), (1, 1), "{:?}", ctx.replies(pull));
-    assert_eq!(ctx.serial("solo"), 2);
+    // One plan and one apply.
+    assert_eq!(ctx.jobs(pull).await, 2);
 }
