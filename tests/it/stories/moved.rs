@@ -1,36 +1,10 @@
-//! A forge that changes under a pull's feet: another name or owner, git that is down, pages of a proxy, lists of several pages.
+//! A forge that changes under a pull's feet: another name, git that is down, pages of a proxy.
 
 use tidegate::app::sweep;
 use tidegate::sandbox::faults::Fault;
 
-use super::{ESTATE, SOLO, solo};
+use super::{ESTATE, solo};
 use crate::ctx::{Ctx, LIN, MIRA, REPO};
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_repository_that_is_renamed_keeps_its_pulls() {
-    for to in ["acme/platform", "other/infra"] {
-        let ctx = Ctx::with(ESTATE).await;
-        ctx.applied_before(&["solo"]).await;
-        let pull = ctx.open("one", &[("solo/main.tf", Some(&solo("2")))]);
-        ctx.settle().await;
-        ctx.sandbox.rename_repo(REPO, to).expect("a new name");
-        // Nothing tells of it: the next webhook carries the new name.
-        ctx.comment(pull, LIN, "approve").await;
-        ctx.push("one", &[("solo/main.tf", Some(&solo("3")))]);
-        ctx.settle().await;
-        ctx.comment(pull, LIN, "approve").await;
-        ctx.comment(pull, MIRA, "apply").await;
-        assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{to}: {:?}", ctx.replies(pull));
-        assert_eq!(ctx.uses(pull).await, 1, "{to}");
-        assert!(
-            ctx.note(pull).expect("one note").contains("\"3\"") || ctx.plan_check(pull).starts_with("success"),
-            "{to}"
-        );
-        ctx.merge(pull).expect("a merge");
-        ctx.settle().await;
-        assert!(ctx.locks().await.is_empty(), "{to}: {:?}", ctx.locks().await);
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renamed_repository_is_found_by_a_sweep() {
@@ -86,28 +60,4 @@ async fn pages_of_a_proxy_are_waited_out() {
         ctx.replies(pull)
     );
     assert_eq!(ctx.replies(pull).len(), 1, "{:?}", ctx.replies(pull));
-}
-
-/// More of everything than a page of 100: files, reviews, check runs.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_stands_on_the_last_page_counts() {
-    let ctx = Ctx::with(&[("solo/main.tf", SOLO)]).await;
-    ctx.applied_before(&["solo"]).await;
-    let names: Vec<String> = (0..310).map(|at| format!("docs/{at:03}.md")).collect();
-    let changed = solo("2");
-    let mut files: Vec<(&str, Option<&str>)> = names.iter().map(|name| (name.as_str(), Some("words\n"))).collect();
-    files.push(("solo/main.tf", Some(&changed)));
-    let pull = ctx.open("one", &files);
-    ctx.settle().await;
-    assert_eq!(ctx.plan_check(pull), "success: 1 root planned: 1 update", "the root is the last of 311 files");
-    ctx.sandbox.hooks().drop_next(120);
-    for _ in 0..120 {
-        ctx.sandbox
-            .review(REPO, pull, crate::ctx::KIM, tidegate::sandbox::Verdict::Comment, "words")
-            .expect("a review");
-    }
-    ctx.sandbox.review(REPO, pull, LIN, tidegate::sandbox::Verdict::Approve, "").expect("a review");
-    ctx.settle().await;
-    ctx.comment(pull, MIRA, "apply").await;
-    assert_eq!(ctx.apply_check(pull), "success: 1 root applied", "{:?}", ctx.replies(pull));
 }

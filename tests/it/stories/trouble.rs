@@ -188,7 +188,7 @@ async fn escapes_zeros_and_bytes_that_are_no_text_do_no_harm() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_file_of_the_other_tool_is_said_with_the_way_out() {
     let ctx = world(&[]).await;
-    let lock = "provider \"registry.opentofu.org/acme/x\" {\n  version = \"1.2.3\"\n  hashes = []\n}\n";
+    let lock = "provider \"registry.opentofu.org/acme/x\" {\n  version = \"1.2.3\"\n  hashes = [\"h1:E0GjA+RheUXW4CgG6t39NA1eeQQpzlivD8m1nMyQZh0=\"]\n}\n";
     let files = [("one/main.tf", Some(local("one", ONE))), ("one/.terraform.lock.hcl", Some(lock.to_owned()))];
     let files: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (*path, text.as_deref())).collect();
     let pull = ctx.open("one", &files);
