@@ -1,5 +1,5 @@
 //! Three hundred real roots in one pull: all are planned by the real tool, one note within the forge's limit tells them, and the
-//! counts are complete. Minutes of work; `scripts/test-all` runs it.
+//! counts are complete. Many minutes of work in a debug build, so no script runs it: `cargo test --release --test many`.
 
 #[path = "it/ctx.rs"]
 #[expect(dead_code, reason = "the stories use more of it")]
