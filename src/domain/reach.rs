@@ -103,6 +103,19 @@ pub struct Through {
     pub class: Class,
 }
 
+impl Reach {
+    /// A root has its plan now: it came while its source was being applied, after the walk.
+    pub fn mark_planned(&mut self, root: &RootKey) {
+        for down in self.downstream.iter_mut().filter(|down| down.root == *root) {
+            down.planned = true;
+        }
+        let reached = self.resources.iter_mut().flat_map(|resource| &mut resource.reaches);
+        for reached in reached.filter(|reached| reached.root == *root) {
+            reached.planned = true;
+        }
+    }
+}
+
 /// The number of each root's wave, from 1 on.
 fn numbers(waves: &[Vec<RootKey>]) -> HashMap<&RootKey, usize> {
     waves.iter().enumerate().flat_map(|(at, wave)| wave.iter().map(move |root| (root, at + 1))).collect()

@@ -60,8 +60,12 @@ impl Turn<'_> {
 
     fn plan_ended(&mut self, root: &RootKey, job: &JobId, outcome: &Outcome) {
         let (busy, now) = (self.is_applying(), self.now());
-        if let Some(rollout) = self.pull.rollout.as_mut().filter(|_| !busy) {
-            rollout.reach = None;
+        if let Some(rollout) = &mut self.pull.rollout {
+            match (&mut rollout.reach, outcome) {
+                (reach, _) if !busy => *reach = None,
+                (Some(reach), Outcome::Planned(_)) => reach.mark_planned(root),
+                _ => {}
+            }
         }
         let Some(run) = self.run_mut(root) else { return };
         run.plan = match outcome {
